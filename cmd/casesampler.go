@@ -12,6 +12,7 @@ import (
 	"github.com/fpstack/fpstack/hang/capture"
 	"github.com/fpstack/fpstack/hang/trigger"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/report/publish"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/vm/unshown"
 	"github.com/fpstack/fpstack/waits"
@@ -30,8 +31,9 @@ type caseOptions struct {
 	naming         namingOptions
 	began          time.Time // when the command began, zero if there is none
 	killed         []hang.Killed
+	seen           map[string]bool // command lines that were there before
 	// report is told what there is before the first stop, and each dump as soon as it is made; nil for nobody.
-	report *hangReport
+	report *publish.Report
 }
 
 // capture makes the case of processes. It always returns one: what could not be had is in its Problems.
@@ -44,11 +46,12 @@ func (a *app) capture(ctx context.Context, o *caseOptions) *hang.Case {
 	c.Processes, c.Began, c.Killed = capture.Describe(tree()), o.began, o.killed
 	s := a.newCaseSampler(ctx, o)
 	defer s.close()
-	opt := capture.Options{At: o.at, Process: o.process, Whole: o.whole, Gone: hasEnded, Tree: tree}
+	opt := capture.Options{At: o.at, Process: o.process, Whole: o.whole, Gone: hasEnded, Tree: tree,
+		Seen: o.seen}
 	if o.report != nil {
-		o.report.facts(c)
-		s.saves = o.report.folder != nil
-		opt.Done = func(_ int, d *profile.Dump) { o.report.sampled(d, s.taken()) }
+		o.report.Facts(c)
+		s.saves = o.report.Folder() != nil
+		opt.Done = func(_ int, d *profile.Dump) { o.report.Sampled(d, s.taken()) }
 	}
 	live := &trigger.Live{Kernel: kernel{}, List: tree}
 	before := live.Evidence()

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/text"
 )
 
 // shells are those that cobra makes completion scripts for, and how each takes the script.
@@ -158,7 +159,7 @@ func completeNames(_ *cobra.Command, _ []string, typed string) ([]string, cobra.
 	var found []string
 	for _, p := range all {
 		for _, name := range p.Names {
-			if strings.HasPrefix(name, typed) && name == plainName(name) && name[0] != '-' && !slices.Contains(found,
+			if strings.HasPrefix(name, typed) && name == text.FileName(name) && name[0] != '-' && !slices.Contains(found,
 				name) {
 				found = append(found, name)
 			}

@@ -7,11 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/mattn/go-isatty"
 
 	"github.com/fpstack/fpstack/outfile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // destination is where a profile goes, and in which form.
@@ -87,21 +87,9 @@ func (a *app) store(to *destination, write func(io.Writer) error) (path string, 
 // recordStem names a recording of these processes or this command.
 func recordStem(pids ids, command []string) string {
 	if len(command) > 0 {
-		return "fpstack-" + plainName(filepath.Base(command[0]))
+		return "fpstack-" + text.FileName(filepath.Base(command[0]))
 	}
 	return "fpstack-" + strconv.Itoa(pids[0])
-}
-
-// plainName keeps of a name what needs no care in any shell or file system.
-func plainName(name string) string {
-	plain := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-', r == '+':
-			return r
-		}
-		return '_'
-	}, name)
-	return plain[:min(len(plain), 64)]
 }
 
 // place words the destination for a person.

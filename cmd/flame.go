@@ -225,7 +225,7 @@ func flameStem(file string) string {
 			}
 		}
 	}
-	return plainName(name)
+	return text.FileName(name)
 }
 
 // readProfile reads one file.

@@ -11,6 +11,7 @@ import (
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/hang/capture"
 	"github.com/fpstack/fpstack/report"
+	"github.com/fpstack/fpstack/report/publish"
 )
 
 // Exit statuses of hang, docs/cli.md.
@@ -76,18 +77,19 @@ func (a *app) hang(ctx context.Context, o *hangOptions) error {
 			return err
 		}
 	}
-	r := a.newHangReport(&o.reportOptions)
-	r.show = report.Options{Group: true, Verbose: o.verbose, Style: o.style(a), Width: a.lineWidth(o.output)}
-	r.plain = !toStdout(o.output)
+	show := report.Options{Group: true, Verbose: o.verbose, Style: o.style(a), Width: a.lineWidth(o.output)}
+	to := o.publishing(show)
+	to.Plain = !toStdout(o.output)
+	r := publish.New(to, a.means(nil))
 	c := a.capture(ctx, &caseOptions{trigger: why, roots: o.pids, children: o.children,
 		at: capture.Usual, naming: o.namingOptions, report: r})
 	v := hang.Judge(c)
 	err := a.writeOutput(o.output, func(w io.Writer) error {
 		if o.format.word == "json" {
-			r.finish(io.Discard, c, v, probe(c))
-			return report.HangJSON(w, c, v, r.show)
+			r.Finish(io.Discard, c, v, probe(c), publish.Ends)
+			return report.HangJSON(w, c, v, show)
 		}
-		return r.finish(w, c, v, probe(c))
+		return r.Finish(w, c, v, probe(c), publish.Ends)
 	})
 	switch {
 	case err != nil:

@@ -8,17 +8,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fpstack/fpstack/outfile"
 	"github.com/fpstack/fpstack/report/folder"
+	"github.com/fpstack/fpstack/report/publish"
 )
+
+// createFolder makes the folder of a report as the program does.
+func createFolder(path string) (*folder.Folder, error) {
+	m := (&app{}).means(nil)
+	return folder.Create(func() (folder.Dir, error) { return m.Open(path) }, folder.Options{})
+}
 
 // What is for its owner alone nobody else may read.
 func TestReportPermissions(t *testing.T) {
-	f, err := folder.Create(t.TempDir(), &outfile.Files{}, &outfile.Files{Private: true}, folder.Options{})
+	f, err := createFolder(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.KeepPrivate("7.snap", func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err })
+	f.Keep("7.snap", true, func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err })
 	info, err := os.Stat(filepath.Join(f.Path(), folder.Details, "7.snap"))
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +47,7 @@ func TestReportBehindForeignLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{link, filepath.Join(link, "a", "b")} {
-		if _, err := folder.Create(path, &outfile.Files{}, &outfile.Files{}, folder.Options{}); !errors.Is(err,
-			os.ErrPermission) {
+		if _, err := createFolder(path); !errors.Is(err, os.ErrPermission) {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}
@@ -58,9 +63,11 @@ func TestReportCannotBeMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{file, filepath.Join(file, "hang"), "/proc/self/hang"} {
-		_, err := folder.Create(path, &outfile.Files{}, &outfile.Files{}, folder.Options{})
-		if err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: got %v", path, err)
+		var said strings.Builder
+		a := &app{stderr: &said}
+		publish.New(&publish.Options{Folder: path}, a.means(nil))
+		if !strings.Contains(said.String(), path) {
+			t.Errorf("%s: got %q", path, &said)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fpstack/fpstack/hang"
+	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/hang/trigger"
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/text"
@@ -68,6 +69,9 @@ func (a *app) awaitTrigger(ctx context.Context, o *watchOptions, pids []int, chi
 			live.Outputs = append(live.Outputs, fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
 		}
 	}
+	writes := supervise.WatchWrites(live.Outputs)
+	defer writes.Close()
+	live.Writes = writes.Count
 	w := trigger.New(o.limits, time.Now(), live, func(line string) {
 		fmt.Fprintf(a.stderr, "fpstack: %s\n", text.Message(line))
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report/folder"
+	"github.com/fpstack/fpstack/report/publish"
 	"github.com/fpstack/fpstack/text"
 )
 
@@ -21,7 +22,7 @@ const forOwnDump = 2 * time.Second
 
 // quitRuntimes has the runtimes of a case write their own dumps, as the last thing that is done to them: a Go program
 // ends by it. sent says that one got the signal.
-func (r *runner) quitRuntimes(c *hang.Case, to *hangReport) (sent bool) {
+func (r *runner) quitRuntimes(c *hang.Case, to *publish.Report) (sent bool) {
 	if len(c.Moments) == 0 {
 		return false
 	}
@@ -36,13 +37,13 @@ func (r *runner) quitRuntimes(c *hang.Case, to *hangReport) (sent bool) {
 		case errors.Is(err, supervise.ErrNoHandler):
 		case err != nil:
 			r.complain(err)
-		case len(output) > 0 && to.folder != nil:
-			name := fileStem(d.Process.PID, d.Process.Comm) + ".runtime.txt"
-			to.folder.Keep(name, func(w io.Writer) error {
+		case len(output) > 0 && to.Folder() != nil:
+			name := publish.Stem(d.Process.PID, d.Process.Comm) + ".runtime.txt"
+			to.Folder().Keep(name, false, func(w io.Writer) error {
 				_, err := io.Copy(w, bytes.NewReader(output))
 				return err
 			})
-			path := filepath.Join(to.folder.Path(), folder.Details, name)
+			path := filepath.Join(to.Folder().Path(), folder.Details, name)
 			r.Say(fmt.Sprintf("the own dump of %s is in %s", who, path))
 		default:
 			r.Say(fmt.Sprintf("%s writes its own dump to its output", who))

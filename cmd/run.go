@@ -11,10 +11,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fpstack/fpstack/hang/capture"
 	"github.com/fpstack/fpstack/hang/job"
 	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/hang/trigger"
 	"github.com/fpstack/fpstack/report/ci"
+	"github.com/fpstack/fpstack/report/folder"
 	"github.com/fpstack/fpstack/tracer"
 )
 
@@ -25,6 +27,8 @@ type runOptions struct {
 	idleCPU    share
 	grace      time.Duration
 	killAfter  time.Duration
+	signal     signalName // -s
+	preserve   bool       // --preserve-status
 	dumpSignal signalName
 	leftovers  choice
 	ownDumps   bool // --signal-runtimes
@@ -36,7 +40,7 @@ type runOptions struct {
 // runCommand runs a command and says why it hangs.
 func (a *app) runCommand() *cobra.Command {
 	o := &runOptions{idleCPU: 0.01, grace: 5 * time.Second, killAfter: 10 * time.Second,
-		dumpSignal: signalName(syscall.SIGUSR1)}
+		signal: signalName{number: syscall.SIGTERM}, dumpSignal: signalName{number: syscall.SIGUSR1, none: true}}
 	o.leftovers = choice{"WHAT", "leave", []word{{"leave", "they go on, as they would without fpstack"},
 		{"wait", "wait until they have ended too"}, {"kill", "end them"}}}
 	c := &cobra.Command{
@@ -79,7 +83,9 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 		"none: no signal")
 	f.Var((*seconds)(&o.grace), "grace", "on SIGTERM, SIGINT or SIGHUP to fpstack, first say what CMD is "+
 		"doing, for this `TIME` at most")
-	f.Var((*seconds)(&o.killAfter), "kill-after", "what has not ended `TIME` after SIGTERM gets SIGKILL")
+	f.VarP(&o.signal, "signal", "s", "the `SIGNAL` that ends CMD and all below it after a limit, as INT")
+	f.Var((*seconds)(&o.killAfter), "kill-after", "what has not ended `TIME` after that gets SIGKILL")
+	f.BoolVar(&o.preserve, "preserve-status", false, "after a limit too, exit with the status of CMD, not with 124")
 	f.Var(&o.leftovers, "leftovers", "processes that CMD leaves behind")
 	f.BoolVar(&o.ownDumps, "signal-runtimes", false, "before the end ask Java and Go for dumps of their own, by "+
 		"SIGQUIT; Go programs end by it")
@@ -96,28 +102,29 @@ func (a *app) run(o *runOptions, argv []string) error {
 	if err := o.cores.check(&o.reportOptions); err != nil {
 		return err
 	}
+	r := newRunner(a, o, argv)
 	o.limits.IdleCPU = float64(o.idleCPU)
 	o.limits.Deadline = o.deadline.after
 	if o.deadline.auto {
 		o.limits.Deadline = a.jobDeadline()
 	}
 	began := time.Now()
-	r := &runner{app: a, o: o, argv: argv}
-	out, err := job.Run(job.Options{Argv: argv, Around: a.oom.Usual, Limits: o.limits, Kernel: kernel{}, Grace: o.grace,
-		Patience: o.killAfter, DumpSignal: syscall.Signal(o.dumpSignal), Leftovers: job.Leftovers(o.leftovers.word),
-		Children: tracer.ChildrenOf, WithParent: ci.InJob(os.Getenv)}, r)
-	var start *supervise.StartError
-	switch {
-	case errors.As(err, &start):
+	keepIgnored()
+	out, err := job.Run(job.Options{Argv: argv, Files: given(), Around: a.oom.Usual, Limits: o.limits, Kernel: kernel{},
+		Grace: o.grace, Whole: capture.InAll + o.killAfter + folder.Patience,
+		EndSignal: o.signal.number, Patience: o.killAfter,
+		PreserveStatus: o.preserve, DumpSignal: o.dumpSignal.number, Leftovers: job.Leftovers(o.leftovers.word),
+		Children: tracer.ChildrenOf, InJob: ci.InJob(os.Getenv)}, r)
+	if err != nil {
 		a.complain(err)
-		return statusError(start.Status)
-	case err != nil:
-		a.complain(err)
+		r.log.Flush(lastStill, lastMost)
+		var start *supervise.StartError
+		if errors.As(err, &start) {
+			return statusError(start.Status)
+		}
 		return statusError(supervise.Failed)
 	}
-	if !r.explained.Load() {
-		a.passed(&o.reportOptions, argv, began)
-	}
+	r.close(out.Status, began)
 	if out.Death != 0 {
 		supervise.DieBy(out.Death, out.HadTerminal)
 	}
@@ -150,31 +157,53 @@ func (d *deadline) Set(s string) error {
 	return (*seconds)(&d.after).Set(s)
 }
 
-// signalName is the value of a flag that takes a signal by its name or number; 0 is none.
-type signalName syscall.Signal
+// signalName is the value of a flag that takes a signal by its name or number.
+type signalName struct {
+	number syscall.Signal // 0: none
+	none   bool           // it may be none, and none that means something to fpstack already
+}
 
 func (n *signalName) Type() string { return "SIGNAL" }
 
 func (n *signalName) String() string {
-	if *n == 0 {
+	if n.number == 0 {
 		return "none"
 	}
-	return strings.TrimPrefix(supervise.SignalName(syscall.Signal(*n)), "SIG")
+	return strings.TrimPrefix(supervise.SignalName(n.number), "SIG")
 }
 
 func (n *signalName) Set(s string) error {
-	if s == "none" {
-		*n = 0
+	if s == "none" && n.none {
+		n.number = 0
 		return nil
 	}
 	got := supervise.SignalNumber(s)
-	switch got {
-	case 0:
+	if got == 0 && n.none {
 		return fmt.Errorf("want a signal, as USR1 or QUIT, or none")
-	case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGCHLD, syscall.SIGCONT, syscall.SIGTERM, syscall.SIGINT,
-		syscall.SIGHUP, syscall.SIGURG:
-		return fmt.Errorf("%s means something else", supervise.SignalName(got))
 	}
-	*n = signalName(got)
+	if got == 0 {
+		return fmt.Errorf("want a signal, as TERM or INT")
+	}
+	if n.none {
+		switch got {
+		case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGCHLD, syscall.SIGCONT, syscall.SIGTERM, syscall.SIGINT,
+			syscall.SIGHUP, syscall.SIGURG, syscall.SIGPIPE, syscall.SIGXFSZ:
+			return fmt.Errorf("%s means something else", supervise.SignalName(got))
+		}
+	}
+	n.number = got
 	return nil
+}
+
+// jobDeadline is the one that the CI system sets, and is said; 0 if it sets none.
+func (a *app) jobDeadline() time.Duration {
+	limit, ok := ci.Deadline(os.Getenv, time.Now())
+	if !ok {
+		a.complain(errors.New("--deadline auto: no variable says how long this job may take " +
+			"(CI_JOB_TIMEOUT of GitLab, " +
+			"BUILDKITE_TIMEOUT, TEST_TIMEOUT of Bazel): there is no deadline"))
+		return 0
+	}
+	fmt.Fprintf(a.stderr, "fpstack: --deadline %s\n", &limit)
+	return limit.After
 }

@@ -28,7 +28,7 @@ func (r *roomy) WriteAt(b []byte, at int64) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if r.left = min(room, roomStep); r.left < n {
+		if r.left = min(room, outfile.RoomStep); r.left < n {
 			return 0, fmt.Errorf("%w: TMPDIR can name a folder with more room", corefile.ErrRoom)
 		}
 	}

@@ -148,5 +148,6 @@ type Counters struct {
 type Activity struct {
 	Network, IO, Output uint64   // bytes
 	Commands            []string // that had not been seen before
+	Repeats             []string // that were started once more, those that were most often first
 	Began               int      // processes
 }

@@ -14,6 +14,8 @@ import (
 func Judge(c *Case) *Verdict {
 	j := newJudging(c)
 	v := j.decide()
+	v.Tests = tests(c, v.Culprit)
+	v.Sentence += inTests(v.Tests)
 	v.Threads, v.Lacks = j.threads, slices.Clone(c.Problems)
 	return v
 }
@@ -84,7 +86,15 @@ func (j *judging) sinks() []sink {
 
 // rootVerdict is the verdict that all wait for s.
 func (j *judging) rootVerdict(s *sink) *Verdict {
-	v := &Verdict{Kind: s.kind, Sentence: j.sentence(s.node, s.does)}
+	does, repeats := s.does, j.c.Activity.Repeats
+	if does == "" && s.from == nil && len(repeats) > 0 {
+		does, repeats = "repeats the same command: "+text.Escape(repeats[0]), nil
+	}
+	words := j.sentence(s.node, does)
+	if len(repeats) > 0 && s.kind != Busy {
+		words = fit(words, "; it repeats the same command: "+text.Escape(repeats[0]))
+	}
+	v := &Verdict{Kind: s.kind, Sentence: words}
 	v.Culprit = j.culprit(s.pid, s.tid)
 	return v
 }

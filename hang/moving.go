@@ -96,6 +96,7 @@ func (j *judging) activity() (all []string) {
 	}
 	began := text.Count(a.Began, "process") + " began"
 	switch {
+	case len(a.Repeats) > 0 && len(a.Commands) <= 1: // a loop of commands, one of which was not met before
 	case len(a.Commands) > 0:
 		all = append(all, began+", as "+text.Escape(a.Commands[0]))
 	case a.Began > 0:

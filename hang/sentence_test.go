@@ -211,3 +211,24 @@ func TestCycleAfterWork(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeats: a loop of commands is no progress, also where one of them was met but once; commands that were not there
+// before are.
+func TestRepeats(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		a     Activity
+		moves bool
+	}{
+		{"a loop", Activity{Began: 7, Repeats: []string{"sleep 1"}}, false},
+		{"a loop, of which something is rarely met", Activity{Began: 7, Repeats: []string{"sleep 1"},
+			Commands: []string{"nc -z localhost 80"}}, false},
+		{"a build", Activity{Began: 7, Repeats: []string{"sh -c as"}, Commands: []string{"cc -c a.c", "cc -c b.c"}}, true},
+		{"another command", Activity{Began: 1, Commands: []string{"cc -c a.c"}}, true},
+	} {
+		j := &judging{c: &Case{Activity: row.a}}
+		if got := j.activity(); (len(got) > 0) != row.moves {
+			t.Errorf("%s: got %q", row.name, got)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package hang
 import (
 	"time"
 
+	"github.com/fpstack/fpstack/hang/testcase"
 	"github.com/fpstack/fpstack/profile"
 )
 
@@ -16,6 +17,8 @@ type Verdict struct {
 	Because []string
 	// Culprit is the thread that somebody should look at first, nil if there is none.
 	Culprit *Culprit
+	// Tests are those of test runners that run, that of the culprit first; nil for none that shows.
+	Tests   []testcase.Test
 	Threads []Judged // all, in the order of the Case's last moment
 	// Lacks are what could not be captured and why: what the verdict does not know.
 	Lacks []string

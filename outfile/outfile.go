@@ -158,9 +158,9 @@ type File interface {
 	Truncate(size int64) error
 }
 
-// CreateLarge is Create for what may be too large for memory. It does not wait for the disk.
-func (f *Files) CreateLarge(dir, stem, ending string, write func(File) error) (path string, err error) {
-	return f.create(dir, stem, ending, func(t *temp, path string) error {
+// CreateLarge is Create in a folder that is open, for what may be too large for memory. It does not wait for the disk.
+func (f *Files) CreateLarge(d *Dir, stem, ending string, write func(File) error) (path string, err error) {
+	return f.createIn(d, stem, ending, func(t *temp, path string) error {
 		t.soon = true
 		return write(t.file)
 	})
@@ -168,13 +168,19 @@ func (f *Files) CreateLarge(dir, stem, ending string, write func(File) error) (p
 
 // create lets fill fill a new file.
 func (f *Files) create(dir, stem, ending string, fill func(t *temp, path string) error) (path string, err error) {
-	path = name(dir, stem, ending, 1)
 	fd, err := openAt(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
-		return "", fmt.Errorf("create output %q: %w", path, err)
+		return "", fmt.Errorf("create output %q: %w", name(dir, stem, ending, 1), err)
 	}
-	p := &place{dir: fd, name: filepath.Base(path)}
-	defer p.close()
+	d := &Dir{fd, dir}
+	defer d.Close()
+	return f.createIn(d, stem, ending, fill)
+}
+
+// createIn is create in a folder that is open.
+func (f *Files) createIn(d *Dir, stem, ending string, fill func(t *temp, path string) error) (path string, err error) {
+	path = name(d.path, stem, ending, 1)
+	p := &place{dir: d.fd, name: filepath.Base(path)}
 	t, err := f.begin(p)
 	if err != nil {
 		return "", fmt.Errorf("create output %q: %w", path, err)
@@ -185,7 +191,7 @@ func (f *Files) create(dir, stem, ending string, fill func(t *temp, path string)
 	}
 	err = errTaken
 	for n := 1; n <= maxNames && errors.Is(err, errTaken); n++ {
-		path = name(dir, stem, ending, n)
+		path = name(d.path, stem, ending, n)
 		p.name = filepath.Base(path)
 		err = f.settle(t, p)
 	}

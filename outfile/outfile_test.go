@@ -474,7 +474,10 @@ func TestCreateLarge(t *testing.T) {
 		files.Private = true
 		dir := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(dir, "a.core"), []byte("old"), 0o600))
-		path, err := files.CreateLarge(dir, "a", ".core", func(f File) error {
+		d, err := OpenDir(dir)
+		must(t, err)
+		defer d.Close()
+		path, err := files.CreateLarge(d, "a", ".core", func(f File) error {
 			_, err := f.WriteAt([]byte("far"), 1<<30)
 			return errors.Join(err, f.Truncate(2<<30))
 		})
@@ -485,7 +488,7 @@ func TestCreateLarge(t *testing.T) {
 			t.Errorf("%s: %d bytes in %d blocks, mode %o", path, st.Size, st.Blocks, st.Mode)
 		}
 		broken := errors.New("broken")
-		_, err = files.CreateLarge(dir, "b", ".core", func(f File) error {
+		_, err = files.CreateLarge(d, "b", ".core", func(f File) error {
 			f.WriteAt([]byte("half"), 0)
 			return broken
 		})

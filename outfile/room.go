@@ -11,6 +11,9 @@ import (
 // spare is how much of a file system stays free, at most, bytes.
 const spare = 1 << 30
 
+// RoomStep is how much is written before the free space of the disk is read again, bytes: others write there too.
+const RoomStep = 64 << 20
+
 // Room is how many bytes may be written to the file system of folder dir so that a tenth of it stays free, at most a
 // gigabyte: others write there too. It is below 0 where less is free already.
 //

@@ -10,6 +10,7 @@ import (
 type Mount struct {
 	ID     int    // as mnt_id of fdinfo has it; -1 unknown
 	Dev    Device // of the file system
+	Root   string // the folder of the file system that is seen there
 	Point  string // as the process reaches it
 	Type   string // "ext4", "fuse.sshfs"
 	Source string // what is mounted, as "server:/export"
@@ -27,7 +28,8 @@ func ParseMounts(b []byte) []Mount {
 		if !ok || len(fields) < 6 {
 			continue
 		}
-		m := Mount{ID: int(integer(fields[0], 10, -1)), Point: unescapeOctal(fields[4])}
+		m := Mount{ID: int(integer(fields[0], 10, -1)), Root: unescapeOctal(fields[3]),
+			Point: unescapeOctal(fields[4])}
 		if major, minor, ok := strings.Cut(fields[2], ":"); ok {
 			m.Dev = MakeDevice(uint32(integer(major, 10, 0)), uint32(integer(minor, 10, 0)))
 		}

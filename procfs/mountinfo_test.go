@@ -14,7 +14,7 @@ junk
 // TestMounts: the last mount at a place decides, and all on the way count.
 func TestMounts(t *testing.T) {
 	mounts := ParseMounts([]byte(mountText))
-	if len(mounts) != 6 || mounts[3] != (Mount{41, MakeDevice(0, 51), "/mnt/with space", "nfs4", "server:/x"}) {
+	if len(mounts) != 6 || mounts[3] != (Mount{41, MakeDevice(0, 51), "/", "/mnt/with space", "nfs4", "server:/x"}) {
 		t.Fatalf("got %+v", mounts)
 	}
 	for path, want := range map[string]string{

@@ -9,20 +9,20 @@ import (
 )
 
 func TestParseStat(t *testing.T) {
-	const tail = " 1 4121 4121 34816 -1 4194560 117 0 0 0 31 4 12 5 20 0 1 0 7133 2580480 197\n"
+	const tail = " 1 4121 4121 34816 -1 4194560 117 9 0 0 31 4 12 5 20 0 1 0 7133 2580480 197\n"
 	for _, row := range []struct {
 		name, text string
 		want       Stat
 	}{
 		{"plain", "4121 (sleep) S" + tail,
-			Stat{4121, "sleep", 'S', 1, 4121, 4121, -1, 4194560, 35, 17, 7133, 34816, 4}},
+			Stat{4121, "sleep", 'S', 1, 4121, 4121, -1, 4194560, 35, 17, 7133, 34816, 4, 9}},
 		{"name that imitates the end", "4121 (a) R 1) S" + tail, Stat{4121, "a) R 1", 'S', 1, 4121, 4121, -1, 4194560,
-			35, 17, 7133, 34816, 4}},
+			35, 17, 7133, 34816, 4, 9}},
 		{"name with a newline and a parenthesis", "4121 (a\n() T" + tail, Stat{4121, "a\n(", 'T', 1, 4121, 4121, -1,
-			4194560, 35, 17, 7133, 34816, 4}},
-		{"empty name", "4121 () Z" + tail, Stat{4121, "", 'Z', 1, 4121, 4121, -1, 4194560, 35, 17, 7133, 34816, 4}},
+			4194560, 35, 17, 7133, 34816, 4, 9}},
+		{"empty name", "4121 () Z" + tail, Stat{4121, "", 'Z', 1, 4121, 4121, -1, 4194560, 35, 17, 7133, 34816, 4, 9}},
 		{"cut behind the flags", "4121 (sleep) S 1 4121 4121 34816 -1 4194560", Stat{4121, "sleep", 'S', 1, 4121,
-			4121, -1, 4194560, 0, 0, 0, 34816, 0}},
+			4121, -1, 4194560, 0, 0, 0, 34816, 0, 0}},
 	} {
 		got, err := ParseStat([]byte(row.text))
 		if err != nil || got != row.want {
@@ -33,6 +33,25 @@ func TestParseStat(t *testing.T) {
 		"x (a) S 1 1 1 0 -1 0"} {
 		if got, err := ParseStat([]byte(text)); err == nil {
 			t.Errorf("%q: got %+v, want an error", text, got)
+		}
+	}
+}
+
+func TestStackStart(t *testing.T) {
+	const head = "4121 (a) R 1) S 1 4121 4121 34816 -1 4194560 117 0 0 0 31 4 12 5 20 0 1 0 7133 2580480 197 "
+	for _, row := range []struct {
+		text string
+		want uint64
+		ok   bool
+	}{
+		{head + "18446744073709551615 94 95 140728629414112 0 0 0\n", 140728629414112, true},
+		{head + "18446744073709551615 1 1 0 0 0 0\n", 0, false}, // to who may not trace it
+		{head + "18446744073709551615 94 95\n", 0, false},
+		{head + "1 2 3 x 0\n", 0, false},
+		{"", 0, false},
+	} {
+		if got, ok := StackStart([]byte(row.text)); got != row.want && ok || ok != row.ok {
+			t.Errorf("%q: got %d, %v, want %d, %v", row.text, got, ok, row.want, row.ok)
 		}
 	}
 }

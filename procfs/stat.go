@@ -24,6 +24,8 @@ type Stat struct {
 	Start      uint64 // when it began, ticks after boot; 0 in a line cut before it
 	Terminal   int    // the device number of its controlling terminal as stat(2) has it, 0 for none
 	System     uint64 // the part of CPU in the kernel
+	// ChildFaults are faults of memory of children that ended and were waited for: each has some.
+	ChildFaults uint64
 }
 
 // TicksPerSecond is USER_HZ, the unit of times in /proc/TID/stat.
@@ -52,12 +54,15 @@ func ParseStat(b []byte) (Stat, error) {
 	tid, isID := Number(bytes.TrimSpace(b[:open]))
 	state, rest := cutWord(bytes.TrimSpace(b[end+1:]))
 	f, count := statFields(rest)
-	const behindFlags, behindStart = 6, 19
+	const behindFlags, behindChildFaults, behindStart = 6, 8, 19
 	if !isID || len(state) != 1 || state[0] < 'A' || state[0] > 'z' || count < behindFlags {
 		return Stat{}, malformed("stat", string(b))
 	}
 	s := Stat{TID: tid, Comm: string(b[open+1 : end]), State: state[0], Parent: int(f[0]), Group: int(f[1]),
 		Session: int(f[2]), Terminal: int(f[3]), Foreground: int(f[4]), Flags: uint64(f[5])}
+	if count >= behindChildFaults {
+		s.ChildFaults = uint64(f[7])
+	}
 	if count >= behindStart {
 		s.System = uint64(f[11])
 		s.CPU, s.Reaped, s.Start = uint64(f[10]+f[11]), uint64(f[12]+f[13]), uint64(f[18])
@@ -81,6 +86,18 @@ func statFields(b []byte) (f [19]int64, count int) {
 		}
 	}
 	return f, count
+}
+
+// StackStart is where the initial stack of a program began, below its arguments and environment, as the text of
+// /proc/TID/stat has it (field 28); false where that is not shown, as to who may not trace the process.
+func StackStart(stat []byte) (uint64, bool) {
+	const field = 28 - 3 // the state, behind the name, is field 3
+	words := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(words) <= field {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(words[field]), 10, 64)
+	return n, err == nil && n != 0
 }
 
 // KernelThread reports whether it has no user code at all and belongs to no process.

@@ -21,6 +21,7 @@ type Status struct {
 	Pending     uint64 // signals that wait for the thread, as Caught
 	Blocked     uint64 // signals that it has blocked
 	Caught      uint64 // the signals that it has handlers for, bit n-1 for signal n
+	Ignored     uint64 // those that it ignores, as Caught
 	Seccomp     int    // 0 off, 1 strict, 2 filter
 	CoreDumping bool
 	Memory      bool // it has memory of its own: no thread of the kernel, and not ended
@@ -68,6 +69,8 @@ func ParseStatus(b []byte) (Status, error) {
 			s.Pending, err = strconv.ParseUint(value, 16, 64)
 		case "SigBlk":
 			s.Blocked, err = strconv.ParseUint(value, 16, 64)
+		case "SigIgn":
+			s.Ignored, err = strconv.ParseUint(value, 16, 64)
 		case "SigCgt":
 			s.Caught, err = strconv.ParseUint(value, 16, 64)
 		case "Seccomp":

@@ -66,7 +66,7 @@ type Frame struct {
 	Kind        Kind
 	Func        string // demangled name, "" if unknown
 	Linkage     string // name as in the symbol table where it differs from Func
-	Offset      uint64 // Addr minus the start of Func; valid if Func != "", not Inlined and no JavaScript
+	Offset      uint64 // Addr minus the start of Func; valid if Func != "" and HasOffset
 	File        string // source file, "" if unknown
 	Line        int    // 0 if unknown
 	Column      int    // from 1 as its language counts: JavaScript in UTF-16 units, Python in bytes; 0 if unknown
@@ -95,6 +95,10 @@ const (
 // HasAddr says that Addr is one: a function that was inlined has none of its own, nor has one of Python, which the
 // interpreter runs.
 func (f *Frame) HasAddr() bool { return !f.Inlined && (f.Kind != Python || f.Addr != 0) }
+
+// HasOffset says that Offset is one where Func is known: functions that a runtime may interpret, or make code of more
+// than once, have none.
+func (f *Frame) HasOffset() bool { return f.HasAddr() && f.Kind != JavaScript && f.Kind != Java }
 
 // AsyncPrefix is in front of names of functions that wait for others, as JavaScript's Error.stack has it.
 const AsyncPrefix = "async "

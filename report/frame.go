@@ -119,7 +119,7 @@ func functionText(f *profile.Frame) (name, offset string) {
 	switch {
 	case f.Func == "":
 		return unnamed, ""
-	case !f.HasAddr(), f.Kind == profile.JavaScript:
+	case !f.HasOffset():
 		return text.Escape(f.Func), ""
 	}
 	return text.Escape(f.Func), "+" + jsondoc.Hex(f.Offset)

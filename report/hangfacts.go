@@ -101,6 +101,19 @@ var occasions = map[hang.TriggerKind]string{
 	hang.ParentEnded: "the program that started fpstack ended",
 }
 
+// Occasion says in one line why a command is looked at: the limit that was reached and its value, or the signal that
+// came.
+func Occasion(t *hang.Trigger, command []string) string {
+	line := occasions[t.Kind]
+	switch t.Kind {
+	case hang.Asked, hang.Signalled:
+		line = "got " + t.Note
+	case hang.Deadline, hang.Idle, hang.SilentIdle, hang.Warned:
+		line += " " + text.Typed(t.After) + " is reached"
+	}
+	return line + ": looking at what " + arguments(command) + " does"
+}
+
 // arguments is a command line, each word quoted that is not plain.
 func arguments(args []string) string {
 	var b strings.Builder

@@ -59,7 +59,7 @@ func hungTest(name string) (*hang.Case, *hang.Verdict) {
 			Counters: map[int]hang.Span{4121: {Before: counters, After: counters}, 77: {Before: counters}}},
 			{Time: at, Dumps: []*profile.Dump{d}, Waits: bank()}},
 		Close:    []hang.CloseSamples{{PID: 4121, TID: 4121, Stacks: []profile.Stack{d.Threads[0].Stack}, Calls: 1}},
-		Activity: hang.Activity{Network: 12, Commands: []string{name}, Began: 2},
+		Activity: hang.Activity{Network: 12, Commands: []string{name}, Began: 2, Repeats: []string{name}},
 		Killed:   []hang.Killed{{PID: 70, Name: name, Signal: "SIGTERM", Seen: at}},
 		Cores: []hang.Core{{PID: 4121, File: "processes/4121-" + name + ".core", Size: 9 << 20, Written: 3 << 20,
 			Left: 4096, Unread: 8192, Stopped: 12 * time.Millisecond, Problem: "it is cut: " + name},

@@ -146,7 +146,7 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 	}
 	if f.HasAddr() {
 		doc.Address = jsondoc.Hex(f.Addr)
-		if f.Func != "" && f.Kind != profile.JavaScript {
+		if f.Func != "" && f.HasOffset() {
 			doc.Offset = jsondoc.Hex(f.Offset)
 		}
 	}

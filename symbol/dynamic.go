@@ -56,6 +56,17 @@ func (d *Dynamic) Lookup(name string) (v module.Vaddr, size uint64, ok bool) {
 	return v, size, ok && err == nil
 }
 
+// Forget lets go of the memory of the tables, of which each Lookup reads a few pages anywhere: see
+// [module.Module.Forget]. d can still be used. A nil d has none.
+func (d *Dynamic) Forget() {
+	if d == nil {
+		return
+	}
+	for _, part := range [][]byte{d.bloom, d.buckets, d.chain, d.table.data, d.table.strings} {
+		d.table.forget(part)
+	}
+}
+
 func (d *Dynamic) lookup(name string) (v module.Vaddr, size uint64, ok bool) {
 	t, hash := d.table, gnuHash(name)
 	word := t.u64(d.bloom[8*(hash/64%d.bloomWords):])

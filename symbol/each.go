@@ -20,6 +20,7 @@ func Each(m *module.Module, label string, yield func(name []byte, value module.V
 			return b.Refusal()
 		}
 		for i := range t.count() {
+			t.done(i)
 			s := t.data[i*t.size:]
 			const shndx, value, size = 6, 8, 16 // Elf64_Sym in elf(5)
 			if t.u16(s[shndx:]) == shnUndef {
@@ -27,9 +28,10 @@ func Each(m *module.Module, label string, yield func(name []byte, value module.V
 			}
 			e := entry{index: uint32(i), table: t}
 			if !yield(e.nameBytes(), module.Vaddr(t.u64(s[value:])), t.u64(s[size:])) {
-				break
+				return t.err
 			}
 		}
+		t.done(t.count())
 		return t.err
 	})
 }
@@ -39,8 +41,22 @@ func Each(m *module.Module, label string, yield func(name []byte, value module.V
 func MayDefine(m *module.Module, label, name string) (may bool) {
 	err := module.Guard(m.Path, func() error {
 		t := newTable(m, label, 0)
-		may = t != nil && (t.err != nil || bytes.Contains(t.strings, []byte(name)))
+		may = t != nil && (t.err != nil || t.contains(name))
 		return nil
 	})
 	return may || err != nil
+}
+
+// contains reports whether the strings of t hold name.
+func (t *rawTable) contains(name string) bool {
+	const piece = 1 << 20
+	for at := 0; at < len(t.strings); at += piece {
+		if bytes.Contains(t.strings[at:min(at+piece+len(name)-1, len(t.strings))], []byte(name)) {
+			return true
+		}
+		if len(t.strings) > piece {
+			t.forget(t.strings[at:min(at+piece, len(t.strings))])
+		}
+	}
+	return false
 }

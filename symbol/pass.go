@@ -98,7 +98,12 @@ func (p *pass) scan(t *rawTable) {
 		return
 	}
 	var e entry
-	for i, n := 0, t.count(); i < n && p.left.Spend(symbolCost); i++ {
+	n := t.count()
+	defer t.done(n)
+	for i := 0; i < n && p.left.Spend(symbolCost); i++ {
+		if i%piece == 0 {
+			t.done(i)
+		}
 		if !t.read(i, &e) {
 			continue
 		}

@@ -33,7 +33,8 @@ type rawTable struct {
 	big     bool   // big-endian
 	thumb   bool   // bit 0 of a function's address is not part of it
 	exec    execRanges
-	err     error // the table is cut
+	forget  func(part []byte) // [module.Module.Forget]
+	err     error             // the table is cut
 }
 
 // newTable finds the table named label in m, nil if there is none.
@@ -51,7 +52,7 @@ func newTable(m *module.Module, label string, rank uint8) *rawTable {
 	if uint64(len(s.Data)) < s.Size {
 		t.err = fmt.Errorf("read %s of %q: %d of %d bytes are in the file", label, m.Path, len(s.Data), s.Size)
 	}
-	t.exec = executable(m)
+	t.exec, t.forget = executable(m), m.Forget
 	sections := m.Sections()
 	if label == ".dynsym" {
 		if v, ok := m.Section(".gnu.version"); ok {
@@ -68,6 +69,18 @@ func newTable(m *module.Module, label string, rank uint8) *rawTable {
 		t.err = fmt.Errorf("read %s of %q: its string table is not in the file", label, m.Path)
 	}
 	return t
+}
+
+// piece is how much of a table is held at once by who reads all of it, symbols.
+const piece = 1 << 15
+
+// done lets go of the piece before symbol i, and of the strings that were read with it, where one ends at i. A large
+// program has a hundred thousand symbols with ten megabytes of names.
+func (t *rawTable) done(i int) {
+	if from := max(0, i-1) / piece * piece; i%piece == 0 && i > 0 || i == t.count() && i > piece {
+		t.forget(t.data[from*t.size : i*t.size])
+		t.forget(t.strings)
+	}
 }
 
 func (t *rawTable) count() int { return len(t.data) / t.size }

@@ -47,3 +47,16 @@ func (c *Cleaner) Clean(name string) string {
 	}
 	return out
 }
+
+// FileName keeps of a name what needs no care in any shell or file system.
+func FileName(name string) string {
+	const most = 64
+	plain := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-', r == '+':
+			return r
+		}
+		return '_'
+	}, name)
+	return plain[:min(len(plain), most)]
+}

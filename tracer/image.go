@@ -15,21 +15,21 @@ import (
 func (p *Process) Image() module.Image {
 	i := module.Image{Memory: p, Live: p.live, Search: p.search}
 	i.Mapping = func(m *maps.Mapping) (*module.File, error) {
-		data, path, release, err := p.OpenMapping(m)
+		f, path, err := p.openMapping(m)
 		if err != nil {
 			return nil, err
 		}
-		return &module.File{Data: data, Path: path, Close: release}, nil
+		return &module.File{Data: f.data, Path: path, Close: f.release, Forget: f.forget}, nil
 	}
 	i.Path = func(path string) (*module.File, error) {
-		data, release, err := p.OpenPath(path)
+		f, err := p.openPath(path)
 		switch {
 		case errors.Is(err, ErrNoProcess) || errors.Is(err, ErrExec):
 			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 		case err != nil:
 			return nil, err
 		}
-		return &module.File{Data: data, Path: path, Close: release, Beside: i.Path}, nil
+		return &module.File{Data: f.data, Path: path, Close: f.release, Forget: f.forget, Beside: i.Path}, nil
 	}
 	i.Look = i.Path
 	return i

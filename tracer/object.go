@@ -5,8 +5,10 @@ package tracer
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/maps"
@@ -30,22 +32,30 @@ const maxObject = min(64<<30, int64(^uint(0)>>2))
 // those of the mapping (overlayfs, btrfs), the inode may not. It fails with [errand.ErrNoAnswer] where
 // the file system does not answer, and at once while a call to that one is out.
 func (p *Process) OpenMapping(m *maps.Mapping) (data []byte, path string, release func() error, err error) {
-	nothing := func() error { return nil }
-	if !m.IsFile() {
-		return nil, m.Path, nothing, fmt.Errorf("open mapping %#x: no file", uint64(m.Start))
-	}
-	path = p.inView(m.Path)
-	f, err := p.content(errand.Device(m.Dev), func(v *Process) (int, error) { return v.findObject(m) })
+	f, path, err := p.openMapping(m)
 	if err != nil {
-		return nil, path, nothing, fmt.Errorf("open %q: %w", path, err)
+		return nil, path, func() error { return nil }, err
 	}
 	return f.data, path, f.release, nil
+}
+
+func (p *Process) openMapping(m *maps.Mapping) (f fileBytes, path string, err error) {
+	if !m.IsFile() {
+		return f, m.Path, fmt.Errorf("open mapping %#x: no file", uint64(m.Start))
+	}
+	path = p.inView(m.Path)
+	f, err = p.content(errand.Device(m.Dev), func(v *Process) (int, error) { return v.findObject(m) })
+	if err != nil {
+		return f, path, fmt.Errorf("open %q: %w", path, err)
+	}
+	return f, path, nil
 }
 
 // fileBytes is the content of a file.
 type fileBytes struct {
 	data    []byte
 	release func() error
+	forget  func(part []byte) // see [module.File.Forget]
 }
 
 func (c fileBytes) drop() { c.release() }
@@ -213,7 +223,22 @@ func readWhole(path int, alive func()) (fileBytes, error) {
 		return copyServed(fd, st.Size, alive)
 	}
 	data, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ, unix.MAP_PRIVATE)
-	return fileBytes{data, func() error { return unix.Munmap(data) }}, err
+	return fileBytes{data, func() error { return unix.Munmap(data) },
+		func(part []byte) { forgetPages(data, part) }}, err
+}
+
+// forgetPages unmaps the pages of part, which lies in the mapped file data, until they are read again. What lies
+// elsewhere stays: other memory would be lost.
+func forgetPages(data, part []byte) {
+	if len(data) == 0 || len(part) == 0 {
+		return
+	}
+	from := uintptr(unsafe.Pointer(&part[0])) - uintptr(unsafe.Pointer(&data[0]))
+	if from >= uintptr(len(data)) || uintptr(len(part)) > uintptr(len(data))-from {
+		return
+	}
+	begin := from &^ uintptr(os.Getpagesize()-1)
+	_ = unix.Madvise(data[begin:from+uintptr(len(part))], unix.MADV_DONTNEED) // what fails leaves them mapped
 }
 
 // maxServed bounds the size of an object that is copied.
@@ -229,7 +254,7 @@ func copyServed(fd int, size int64, alive func()) (fileBytes, error) {
 	if err != nil {
 		return fileBytes{}, err
 	}
-	c := fileBytes{data, func() error { return unix.Munmap(data) }}
+	c := fileBytes{data: data, release: func() error { return unix.Munmap(data) }}
 	for done := 0; done < len(data); alive() {
 		const piece = 1 << 20
 		n, err := unix.Pread(fd, data[done:min(len(data), done+piece)], int64(done))

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/procfs/procfile"
@@ -204,4 +205,64 @@ func TestOpenMappingInChroot(t *testing.T) {
 	if _, _, err := p.OpenPath("/note"); !errors.Is(err, ErrNoProcess) {
 		t.Errorf("after Close: %v, want ErrNoProcess", err)
 	}
+}
+
+// TestForgetPages: what was let go of a mapped file is read again, and other memory stays as it is.
+func TestForgetPages(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	want := bytes.Repeat([]byte("0123456789abcdef"), 4096)
+	if err := os.WriteFile(path, want, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data, release, err := OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if !bytes.Equal(data, want) {
+		t.Fatal("the file is not what was written")
+	}
+	held := func() int { return resident(t, data) }
+	if held() == 0 {
+		t.Fatal("nothing of the file is mapped after it was read")
+	}
+	own := bytes.Clone(want)
+	for _, part := range [][]byte{nil, own, own[5000:9000]} {
+		forgetPages(data, part)
+	}
+	if !bytes.Equal(own, want) {
+		t.Error("memory that is no file was lost")
+	}
+	forgetPages(data, data)
+	if n := held(); n != 0 {
+		t.Errorf("%d pages are mapped still", n)
+	}
+	if !bytes.Equal(data[100:60_000], want[100:60_000]) {
+		t.Error("the file is not read again")
+	}
+	forgetPages(data, data[4096:8192])
+	if !bytes.Equal(data, want) {
+		t.Error("the file is not read again after a part was let go of")
+	}
+}
+
+// resident counts the pages of b that are mapped. Source: proc_pid_pagemap(5): bit 63 of an entry.
+func resident(t *testing.T, b []byte) int {
+	t.Helper()
+	f, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	page := uintptr(os.Getpagesize())
+	first := uintptr(unsafe.Pointer(&b[0])) / page
+	entries := make([]byte, (uintptr(len(b))+page-1)/page*8)
+	if _, err := f.ReadAt(entries, int64(first*8)); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i := 7; i < len(entries); i += 8 {
+		n += int(entries[i] >> 7)
+	}
+	return n
 }

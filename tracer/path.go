@@ -18,11 +18,16 @@ import (
 // link leads out of the root of the process. After Close it fails with ErrNoProcess, and with [errand.ErrNoAnswer] as
 // [Process.OpenMapping] does.
 func (p *Process) OpenPath(path string) (data []byte, release func() error, err error) {
+	f, err := p.openPath(path)
+	return f.data, f.release, err
+}
+
+func (p *Process) openPath(path string) (fileBytes, error) {
 	f, err := p.content(p.errands.Paths(), func(v *Process) (int, error) { return v.findPath(path) })
 	if err != nil {
-		return nil, nil, fmt.Errorf("open %q: %w", path, err)
+		return f, fmt.Errorf("open %q: %w", path, err)
 	}
-	return f.data, f.release, nil
+	return f, nil
 }
 
 // findPath opens the file at path in the view of the process for its path alone (O_PATH).

@@ -26,6 +26,7 @@ import (
 	"github.com/fpstack/fpstack/vm/coreclr"
 	"github.com/fpstack/fpstack/vm/cpython"
 	"github.com/fpstack/fpstack/vm/golang"
+	"github.com/fpstack/fpstack/vm/hotspot"
 	"github.com/fpstack/fpstack/vm/v8"
 	"github.com/fpstack/fpstack/vm/wasmtime"
 	"github.com/fpstack/fpstack/work"
@@ -99,6 +100,8 @@ var Kinds = []Kind{
 		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(coreclr.New(m, image)) }},
 	{Name: "CPython", Files: []string{"libpython"},
 		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(cpython.New(m, image)) }},
+	{Name: "HotSpot", Files: []string{"libjvm.so"},
+		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(hotspot.New(m, image)) }},
 	{Name: "wasmtime", Whole: func(i module.Image) Whole { return wasmtime.New(i) }},
 	{Name: jitLogs, Whole: func(image module.Image) Whole {
 		return codelog.New(jitLogs, image, jitdump.Format{}, perfmap.Format{})

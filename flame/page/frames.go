@@ -22,10 +22,10 @@ const (
 	kernel
 	inlined
 	unnamed
-	thread  // not a function: a process or a thread
-	smaller // not a function: frames left out
 	script  // a function of a language that a runtime of its own executes, as JavaScript
 	wasm    // a function of WebAssembly
+	thread  // from here on no function: a process or a thread
+	smaller // frames left out
 	kinds
 )
 
@@ -139,7 +139,7 @@ func kindOf(f *profile.Frame, module string) kind {
 		return unnamed
 	case f.Kind == profile.Wasm:
 		return wasm
-	case f.Kind.Made() && f.Kind != profile.JIT:
+	case f.Kind.Language():
 		return script
 	case f.Kind == profile.JIT, strings.HasPrefix(f.Func, "runtime."), strings.HasPrefix(f.Func, "runtime/"),
 		slices.ContainsFunc(runtimes, func(r string) bool { return strings.HasPrefix(base, r) }):

@@ -120,6 +120,11 @@ func newGraph(p *profile.Profile, opt Options) *graph {
 	g.smaller = moved(g.smaller, ordered)
 	g.head.Frames, g.head.Nodes, g.head.Lists = len(g.places), g.tree.Len(), len(g.lists)
 	g.head.Runs = len(g.runs)
+	if b.left > 0 {
+		g.head.Comments = append(slices.Clip(g.head.Comments), fmt.Sprintf(
+			"The order in time is left out: the stacks changed %s times, and a page shows at most %s changes",
+			text.Thousands(b.left), text.Thousands(maxRuns)))
+	}
 	g.head.Kinds = g.kinds()
 	g.head.Sources = g.listing != nil
 	return g

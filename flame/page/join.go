@@ -14,6 +14,7 @@ type joiner struct {
 	tree    profile.Tree
 	lists   []list
 	runs    []profile.Run
+	left    int // runs of the side that has too many for a timeline
 	order   []task
 	tasks   map[task]int
 	threads bool
@@ -112,6 +113,7 @@ const maxRuns = 1_000_000
 
 func (b *joiner) addRuns(p *profile.Profile, place func(profile.NodeID, int) profile.NodeID, tasks []int) {
 	if len(p.Runs) > maxRuns {
+		b.left = len(p.Runs)
 		return
 	}
 	b.runs = slices.Clone(p.Runs)

@@ -262,7 +262,7 @@ func TestPageHoldsOnlyItsOwnScript(t *testing.T) {
 }
 
 func TestScriptAndStylesAreSmall(t *testing.T) {
-	const budget = 40 << 10
+	const budget = 42 << 10
 	scripts, style, code, _ := blocks(t, written(t, HTML, deep(3), Options{}))
 	if size := len(scripts[0]) + len(style) + len(code); size > budget {
 		t.Errorf("script and styles take %d bytes, want at most %d", size, budget)

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/hang"
-	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/hang/trigger"
 	"github.com/fpstack/fpstack/profile"
 )
 
@@ -74,56 +73,40 @@ func (r *run) beside(ctx context.Context) {
 	}
 }
 
-// progress is what processes have written so far, and which commands they run.
+// progress is what processes have written so far.
 type progress struct {
-	output   map[string]uint64
-	commands map[string]bool
-	pids     map[int]bool
+	files map[string]uint64 // the sizes of files that are standard output
+	pipes trigger.IOs       // of those whose standard output is no file
 }
 
 // seenOf reads the progress of processes.
-func seenOf(pids []int) progress {
-	s := progress{output: map[string]uint64{}, commands: map[string]bool{}, pids: map[int]bool{}}
-	for _, pid := range pids {
-		s.pids[pid] = true
-		s.commands[strings.Join(procfs.Cmdline("/proc", pid), " ")] = true
-		file := fmt.Sprintf("/proc/%d/fd/1", pid)
+func seenOf(pids []int) *progress {
+	s := &progress{files: map[string]uint64{}, pipes: trigger.ReadIO(pids)}
+	for id, counts := range s.pipes {
+		file := fmt.Sprintf("/proc/%d/fd/1", id.PID)
 		info, err := errand.Do(&asked, asked.Paths(), func(func()) (os.FileInfo, error) { return os.Stat(file) }, nil)
-		switch {
-		case err != nil:
-		case info.Mode().IsRegular():
+		counts.Output = err == nil && !info.Mode().IsRegular()
+		s.pipes[id] = counts
+		if err == nil && info.Mode().IsRegular() {
 			link, _ := os.Readlink(file)
-			s.output[link] = uint64(info.Size())
-		default:
-			if io, ok := procfs.ParseIO(procfs.Read(fmt.Sprintf("/proc/%d/io", pid), 4096)); ok {
-				s.output[fmt.Sprint(pid)] = io.Written
-			}
+			s.files[link] = uint64(info.Size())
 		}
 	}
 	return s
 }
 
-// leastWritten is how much a process must write that has no file as its output: threads wake each other by small
+// leastWritten is how much must be written by those that have no file as their output: threads wake each other by small
 // writes.
 const leastWritten = 4 << 10
 
-// since adds to a what was written and began since before.
+// since adds to a what was written since before.
 func (s *progress) since(before *progress, a *hang.Activity) {
-	for name, n := range s.output {
-		old, ok := before.output[name]
-		if grew := n - old; ok && n > old && (strings.HasPrefix(name, "/") || grew >= leastWritten) {
-			a.Output += grew
+	for name, n := range s.files {
+		if old, ok := before.files[name]; ok && n > old {
+			a.Output += n - old
 		}
 	}
-	for command := range s.commands {
-		if !before.commands[command] && command != "" {
-			a.Commands = append(a.Commands, command)
-		}
-	}
-	slices.Sort(a.Commands)
-	for pid := range s.pids {
-		if !before.pids[pid] {
-			a.Began++
-		}
+	if n := s.pipes.Written(before.pipes, true); n >= leastWritten {
+		a.Output += n
 	}
 }

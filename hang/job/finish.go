@@ -13,26 +13,59 @@ import (
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/text"
 )
+
+// ending is the end of the tree by us. A nil *ending has not begun.
+type ending struct {
+	ended chan []int    // has a value when all was ended: what was left
+	hurry chan struct{} // closed: end by SIGKILL
+}
+
+func (e *ending) left() <-chan []int {
+	if e == nil {
+		return nil
+	}
+	return e.ended
+}
+
+// rush makes it one by SIGKILL.
+func (e *ending) rush() {
+	select {
+	case <-e.hurry:
+	default:
+		close(e.hurry)
+	}
+}
+
+// endAll ends the tree, once.
+func (j *job) endAll(how supervise.Ending) {
+	if j.ending != nil {
+		return
+	}
+	e := &ending{ended: make(chan []int, 1), hurry: make(chan struct{})}
+	j.ending = e
+	how.Patience, how.Hurry, how.Sent = j.Patience, e.hurry, j.saySent
+	go func() { e.ended <- j.orphans.End(j.command, &how) }()
+}
 
 // onEnd does what is left to do when the command has ended, and returns what runs on though it was to end.
 func (j *job) onEnd() (left []int) {
-	if j.captured != nil {
-		if !j.bySignal || len(j.orphans.Living()) == 0 { // else what runs on is what hangs
-			j.cancel()
+	if c := j.capture; c != nil {
+		if !c.hurried || len(j.orphans.Living()) == 0 { // else what runs on is what hangs
+			c.cancel()
+			if !c.hurried {
+				c.next = nil
+			}
 		}
 		j.awaitCapture()
-		j.limited = j.limited || j.harmed
-		if j.next != nil && j.bySignal {
-			j.next()
-		}
 	}
 	if j.wasEnded() {
 		j.captureRest()
 	}
 	j.sayKilled()
 	if j.ending == nil && j.Leftovers == Kill {
-		j.endFor()
+		j.endAll(supervise.Ending{})
 	}
 	switch {
 	case j.ending != nil:
@@ -47,7 +80,7 @@ func (j *job) onEnd() (left []int) {
 // wasEnded reports whether somebody else ended the command, and what it has started runs on: CI systems that signal all
 // processes of a job one by one begin with those that were started last.
 func (j *job) wasEnded() bool {
-	return j.WithParent && j.ending == nil && j.seen == 0 && j.command.Death() == syscall.SIGTERM &&
+	return j.InJob && j.ending == nil && j.asked.times == 0 && j.command.Death() == syscall.SIGTERM &&
 		len(j.orphans.Living()) > 0
 }
 
@@ -57,7 +90,7 @@ const shortly = 3 * time.Second
 // sayKilled says which processes somebody has ended just before a command failed in a CI job: a system that ends the
 // leaves first leaves nothing to capture, and memory that runs out is seen by nothing else.
 func (j *job) sayKilled() {
-	if status, _ := j.command.Wait(); !j.WithParent || j.ending != nil || j.seen > 0 || status == 0 {
+	if status, _ := j.command.Wait(); !j.InJob || j.ending != nil || j.asked.times > 0 || status == 0 {
 		return
 	}
 	now := time.Now()
@@ -72,28 +105,9 @@ func (j *job) sayKilled() {
 
 // captureRest captures what runs on, and ends it.
 func (j *job) captureRest() {
-	j.capture(hang.Trigger{Kind: hang.Signalled, Note: "SIGTERM to the command"}, j.Grace, nil)
+	j.begin(hang.Trigger{Kind: hang.Signalled, Note: "SIGTERM to the command"}, true, nil)
 	j.awaitCapture()
-	j.captured = nil
-	j.endFor()
-}
-
-// awaitCapture waits for the end of a capture when the command has ended. A second signal ends it.
-func (j *job) awaitCapture() {
-	for {
-		select {
-		case <-j.captured:
-			return
-		case s := <-j.signals:
-			if !isEnd(s) || time.Since(j.heard) < apart {
-				continue
-			}
-			j.heard = time.Now()
-			if j.seen++; j.seen > 1 {
-				j.cancel()
-			}
-		}
-	}
+	j.endAll(supervise.Ending{})
 }
 
 // finish says how it ended, with left running on though that was to end.
@@ -112,9 +126,11 @@ func (j *job) finish(left []int) *Outcome {
 	case err != nil:
 		j.to.Say(err.Error())
 		o.Status = status
+	case j.limited && j.PreserveStatus:
+		o.Status = status
 	case j.limited:
-	case j.command.Death() == syscall.SIGKILL && j.wish != 0 && j.ending != nil: // ours, for somebody else
-		o.Death, o.Status = j.wish, 128+int(j.wish)
+	case j.command.Death() == syscall.SIGKILL && j.asked.wish != 0 && j.ending != nil: // ours, for somebody else
+		o.Death, o.Status = j.asked.wish, 128+int(j.asked.wish)
 	default:
 		o.Status, o.Death = status, j.command.Death()
 	}
@@ -125,14 +141,11 @@ func (j *job) finish(left []int) *Outcome {
 func (j *job) awaitEnding() []int {
 	for {
 		select {
-		case left := <-j.ending:
+		case left := <-j.ending.left():
 			return left
 		case s := <-j.signals:
-			if isEnd(s) {
-				j.seen++
-			}
-			if j.seen > 2 {
-				j.rush()
+			if isEnd(s) && j.asked.again(time.Now()) && j.asked.times > 2 {
+				j.ending.rush()
 			}
 		}
 	}
@@ -146,15 +159,14 @@ func (j *job) awaitLeftovers() []int {
 			return nil
 		}
 		if _, limit := j.watch.Check(time.Now()); limit {
-			j.limited = true
-			j.endFor()
+			j.endLimited()
 			return j.awaitEnding()
 		}
 		select {
 		case s := <-j.signals:
 			if isEnd(s) {
-				j.seen++
-				j.endFor()
+				j.asked.again(time.Now())
+				j.endAll(supervise.Ending{})
 				return j.awaitEnding()
 			}
 		case <-time.After(100 * time.Millisecond):
@@ -199,4 +211,33 @@ func (j *job) sayHolders() {
 	default:
 		j.to.Say(strings.Join(holders, ", ") + " keep this step's output open")
 	}
+}
+
+// saySent says which signal is sent to whom, as timeout(1) does: those that have left the command's process group by
+// name, as nobody would expect them to end.
+func (j *job) saySent(s syscall.Signal, pids []int) {
+	line := fmt.Sprintf("sending %s to ", supervise.SignalName(s))
+	root := j.command.PID()
+	rest := slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return pid == root })
+	var away []string
+	for _, pid := range rest {
+		if st, err := procfs.ReadStat("/proc", pid); err == nil && st.Group != root {
+			away = append(away, describe(pid))
+		}
+	}
+	switch {
+	case len(rest) == len(pids):
+		line += fmt.Sprintf("what the command has left: %s", text.Count(len(rest), "process"))
+	case len(rest) > 0:
+		line += fmt.Sprintf("%s and %s below it", describe(root), text.Count(len(rest), "process"))
+	default:
+		line += describe(root)
+	}
+	if n := len(away); n > maxHolders {
+		away = append(away[:maxHolders], fmt.Sprintf("%d more", n-maxHolders))
+	}
+	if len(away) > 0 {
+		line += "; of these in a process group of their own: " + strings.Join(away, ", ")
+	}
+	j.to.Say(line)
 }

@@ -18,19 +18,27 @@ import (
 // Options are how a command is run.
 type Options struct {
 	Argv   []string
-	Around func(start func()) // as [supervise.Options] has it
+	Files  []uintptr          // as [supervise.Options] has them
+	Around func(start func()) // the same
 	Limits trigger.Limits
 	Kernel trigger.Kernel
 	// Grace is how long a capture may take after a signal, or after our parent has ended.
 	Grace time.Duration
-	// Patience is how long the tree may live on after SIGTERM before SIGKILL.
+	// Whole is how long any other capture may take.
+	Whole time.Duration
+	// EndSignal ends the tree after a limit, 0: SIGTERM.
+	EndSignal syscall.Signal
+	// Patience is how long the tree may live on after that before SIGKILL.
 	Patience time.Duration
+	// PreserveStatus makes the status after a limit the command's own.
+	PreserveStatus bool
 	// DumpSignal asks for a capture and nothing else, 0: no signal does.
 	DumpSignal syscall.Signal
 	Leftovers  Leftovers
-	// WithParent makes the end of our parent a trigger, which ends the command.
-	WithParent bool
-	Children   supervise.Children
+	// InJob says that a CI system has started us. Then the end of our parent is a trigger, and who wants us to end wants
+	// the whole tree to end.
+	InJob    bool
+	Children supervise.Children
 }
 
 // Leftovers is what becomes of processes that run when the command has ended by itself.
@@ -43,15 +51,16 @@ const (
 	Kill  Leftovers = "kill"  // they are ended
 )
 
-// Observer gets to know what happens. Its methods are called one at a time, Capture from another goroutine.
+// Observer gets to know what happens. Its methods are called one at a time, Capture from another goroutine. Nothing
+// waits for a Capture that takes much longer than it may: the end of a command depends on no one who writes.
 type Observer interface {
 	// Started is called once, when the command runs.
-	Started()
-	// Capture says what the tree is doing. It returns soon after ctx has ended, and has stored what it has by then. A
-	// context that has a deadline is that of a signal: the best comes first. harmed says that it did what may have
-	// ended processes: then the status of the command is not its own.
+	Started(h Helper)
+	// Capture says what the tree is doing. It returns soon after ctx has ended, and has stored what it has by then.
+	// harmed says that it did what may have ended processes: then the status of the command is not its own.
 	Capture(ctx context.Context, t hang.Trigger, tree Tree) (harmed bool)
-	// Say gives a person one line, which may hold any bytes of the target.
+	// Say gives a person one line, which may hold any bytes of the target. It must not block, and is called by any
+	// goroutine.
 	Say(line string)
 }
 
@@ -62,7 +71,15 @@ type Tree struct {
 	List  func() []int // all processes, parents before their children
 	// Killed are processes of it that somebody ended by SIGTERM or SIGKILL, as far as that was seen: in a CI job alone.
 	Killed []supervise.Killed
+	// Seen are command lines that were met, as far as somebody looked; nil for none.
+	Seen map[string]bool
+	// Hurried says that somebody wants us to end: the context ends with the grace, and the best comes first.
+	Hurried bool
+	Helper  Helper
 }
+
+// Helper calls start, which starts a program of ours and gives its id; that is none of the tree.
+type Helper func(start func() (pid int, err error)) error
 
 // Outcome is how it ended.
 type Outcome struct {
@@ -86,33 +103,26 @@ type job struct {
 	watch    *trigger.Watch
 	ends     supervise.Ends
 	began    time.Time
+	shared   bool // others of our process group use the terminal, as a pager behind a pipe
 
-	signals   chan os.Signal
-	goOn      chan os.Signal // SIGCONT
-	captured  chan struct{}  // closed when the capture that runs has ended, nil if none does
-	cancel    context.CancelFunc
-	next      func()         // what comes after the capture, nil: nothing
-	bySignal  bool           // and it comes even if the command has ended by itself
-	ending    chan []int     // what was left when all was ended, nil before
-	hurry     chan struct{}  // closed: end by SIGKILL
-	harmed    bool           // by a capture; valid when captured is closed
-	limited   bool           // we end it for a limit, or for our parent
-	wish      syscall.Signal // that wants us to end, 0: none came
-	seen      int            // how often somebody wanted that
-	heard     time.Time      // when it was counted
-	stopKnown bool           // a stop of the command was handled, and it has not gone on since
-	shared    bool           // others of our process group use the terminal, as a pager behind a pipe
-	reaped    time.Time      // when orphans were reaped
-	reapLater bool           // they will be again
+	signals chan os.Signal
+	goOn    chan os.Signal // SIGCONT
+	capture *capture       // the one that runs, nil if none does
+	ending  *ending        // nil before
+	asked   asked          // who wants us to end
+	limited bool           // we end it for a limit, or for our parent
+
+	stopKnown bool      // a stop of the command was handled, and it has not gone on since
+	reaped    time.Time // when orphans were reaped
+	reapLater bool      // they will be again
 }
 
 // Run starts the command, and returns when it has ended and nothing is left to do for it. The error, a
 // *supervise.StartError, says that it did not start.
 func Run(o Options, to Observer) (*Outcome, error) {
-	j := &job{Options: o, to: to, signals: make(chan os.Signal, 64), goOn: make(chan os.Signal, 1),
-		hurry: make(chan struct{})}
+	j := &job{Options: o, to: to, signals: make(chan os.Signal, 64), goOn: make(chan os.Signal, 1)}
 	var parent <-chan struct{}
-	if o.WithParent {
+	if o.InJob {
 		parent = supervise.ParentEnded()
 	}
 	j.terminal = supervise.OpenTerminal()
@@ -130,7 +140,8 @@ func Run(o Options, to Observer) (*Outcome, error) {
 		lent = nil
 	}
 	j.began = time.Now()
-	j.command, err = supervise.Start(o.Argv, supervise.Options{Around: o.Around, Group: true, Terminal: lent})
+	j.command, err = supervise.Start(o.Argv, supervise.Options{Files: o.Files, Around: o.Around, Group: true,
+		Terminal: lent})
 	if err != nil {
 		return nil, err
 	}
@@ -140,25 +151,15 @@ func Run(o Options, to Observer) (*Outcome, error) {
 	j.orphans.Follow(j.command)
 	live := &trigger.Live{Kernel: o.Kernel, List: j.orphans.Below,
 		Outputs: []string{"/proc/self/fd/1", "/proc/self/fd/2"}}
+	if o.Limits.Idle > 0 || o.Limits.Silent > 0 {
+		writes := supervise.WatchWrites(live.Outputs)
+		defer writes.Close()
+		live.Writes = writes.Count
+	}
 	j.watch = trigger.New(o.Limits, j.began, live, to.Say)
 	defer j.ends.Close()
-	to.Started()
+	to.Started(j.orphans.Helper)
 	return j.follow(parent), nil
-}
-
-// caught are the signals that mean something to us, or that we pass on; not those that were to be ignored.
-func (j *job) caught() []os.Signal {
-	all := []os.Signal{syscall.SIGCHLD}
-	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
-		syscall.SIGUSR2, syscall.SIGTSTP} {
-		if !signal.Ignored(s) {
-			all = append(all, s)
-		}
-	}
-	if j.DumpSignal != 0 {
-		all = append(all, j.DumpSignal)
-	}
-	return all
 }
 
 // follow is the loop of events, from the start of the command to its end.
@@ -175,12 +176,12 @@ func (j *job) follow(parent <-chan struct{}) *Outcome {
 			j.resume()
 		case <-parent:
 			parent = nil
-			j.wanted(hang.Trigger{Kind: hang.ParentEnded}, j.endLimited)
+			j.wanted(0)
 		case <-tick.C:
 			j.tick()
-		case <-j.captured:
+		case <-j.capture.ended():
 			j.afterCapture()
-		case left := <-j.ending:
+		case left := <-j.ending.left():
 			return j.finish(left)
 		}
 		tick.Reset(j.watch.Next(time.Now()))
@@ -190,63 +191,28 @@ func (j *job) follow(parent <-chan struct{}) *Outcome {
 // tick is what is done once a second.
 func (j *job) tick() {
 	j.orphans.Reap()
-	if j.WithParent {
+	if j.InJob {
 		j.ends.Check(time.Now(), j.orphans.Below)
 	}
 	if !j.shared {
 		j.lend()
 	}
 	j.checkStop()
-	if j.captured != nil || j.ending != nil {
+	if j.capture != nil || j.ending != nil {
 		j.watch.Skip(time.Now())
 		return
 	}
 	switch t, reached := j.watch.Check(time.Now()); {
 	case !reached:
 	case t.Kind == hang.Warned:
-		j.capture(t, 0, nil)
+		j.begin(t, false, nil)
 	default:
-		j.capture(t, 0, j.endLimited)
-	}
-}
-
-// capture begins a capture, which may take so long (0: as long as it takes), and does next when it is over.
-func (j *job) capture(t hang.Trigger, most time.Duration, next func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	if most > 0 {
-		ctx, cancel = context.WithTimeout(context.Background(), most)
-	}
-	done := make(chan struct{})
-	j.captured, j.cancel, j.next = done, cancel, next
-	j.ends.Ended(time.Now())
-	tree := Tree{j.command.PID(), j.began, j.orphans.Below, j.ends.Killed()}
-	go func() {
-		defer close(done)
-		defer cancel()
-		j.harmed = j.to.Capture(ctx, t, tree)
-	}()
-}
-
-func (j *job) afterCapture() {
-	next := j.next
-	j.captured, j.next = nil, nil
-	j.checkStop()
-	if next != nil {
-		next()
+		j.begin(t, false, j.endLimited)
 	}
 }
 
 // endLimited ends the tree for a limit, or as nobody is there any more who waits for it.
 func (j *job) endLimited() {
 	j.limited = true
-	j.endFor()
-}
-
-// endFor ends the tree. Its end shows up in ending.
-func (j *job) endFor() {
-	if j.ending != nil {
-		return
-	}
-	j.ending = make(chan []int, 1)
-	go func() { j.ending <- j.orphans.End(j.command, j.Patience, j.hurry) }()
+	j.endAll(supervise.Ending{First: j.EndSignal})
 }

@@ -113,8 +113,11 @@ func (c *Command) Wait() (status int, err error) {
 // Death is the signal that ended it, 0 if none did. It is valid when Ended is closed.
 func (c *Command) Death() syscall.Signal { return c.death }
 
-// Signal sends s to the command, or to its whole group if it has one of its own.
-func (c *Command) Signal(s syscall.Signal) error {
+// Signal sends s to the command alone, as who has its id would.
+func (c *Command) Signal(s syscall.Signal) error { return c.process.Signal(s) }
+
+// SignalGroup sends s to the command's process group, as a terminal and a shell do, if it has one of its own.
+func (c *Command) SignalGroup(s syscall.Signal) error {
 	select {
 	case <-c.ended: // its group may be empty by now, and the id that of somebody else's
 		return os.ErrProcessDone
@@ -124,6 +127,15 @@ func (c *Command) Signal(s syscall.Signal) error {
 		return os.NewSyscallError("kill", syscall.Kill(-c.process.Pid, s))
 	}
 	return c.process.Signal(s)
+}
+
+// Heeds reports whether the command has a handler for s, or ignores it: then s does not end it.
+func (c *Command) Heeds(s syscall.Signal) bool { return heeds(c.PID(), s) }
+
+// heeds reports whether process pid has a handler for s, blocks it or ignores it.
+func heeds(pid int, s syscall.Signal) bool {
+	st, err := procfs.ParseStatus(procfs.Read(fmt.Sprintf("/proc/%d/status", pid), 1<<14))
+	return err == nil && (st.Caught|st.Ignored|st.Blocked)>>(uint(s)-1)&1 != 0
 }
 
 // Gone reports whether it has ended, reaped or not, or is ending: what takes a while where it has much memory.

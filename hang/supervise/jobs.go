@@ -103,24 +103,30 @@ func InForeground() bool {
 	return err != nil || st.Group == st.Foreground
 }
 
-// shellWatches reports whether process pid's group has a parent that does job control: one of
-// its session in another group. Without one the group is orphaned.
+// shellWatches reports whether process pid's group has a parent that may do job control: one of its session in another
+// group. Without one the group is orphaned.
 // Source: setpgid(2).
 func shellWatches(pid int) bool {
+	_, ok := aboveGroup(pid)
+	return ok
+}
+
+// aboveGroup is the nearest process above pid that is in the same session and in another group.
+func aboveGroup(pid int) (above int, ok bool) {
 	group, session := 0, 0
 	for range 1000 { // a chain of parents is shorter
 		st, err := procfs.ReadStat("/proc", pid)
 		switch {
 		case err != nil:
-			return false
+			return 0, false
 		case group == 0:
 			group, session = st.Group, st.Session
 		case st.Session != session:
-			return false
+			return 0, false
 		case st.Group != group:
-			return true
+			return pid, true
 		}
 		pid = st.Parent
 	}
-	return false
+	return 0, false
 }

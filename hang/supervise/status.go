@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -55,7 +56,11 @@ func SignalName(s syscall.Signal) string {
 	return fmt.Sprintf("signal %d", int(s))
 }
 
-// SignalNumber is the signal of that name, with or without SIG; 0 if there is none.
+// SignalNumber is the signal of that name, with or without SIG, or of that number; 0 if there is none.
 func SignalNumber(name string) syscall.Signal {
+	const last = 64
+	if n, err := strconv.Atoi(name); err == nil && n > 0 && n <= last {
+		return syscall.Signal(n)
+	}
 	return unix.SignalNum("SIG" + strings.TrimPrefix(strings.ToUpper(name), "SIG"))
 }

@@ -5,6 +5,7 @@ package supervise
 import (
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"github.com/fpstack/fpstack/procfs"
@@ -34,15 +35,30 @@ func (c *Command) Stopped() syscall.Signal {
 }
 
 // Suspend stops our whole process group, as the shell would have stopped it with the command, and returns when goOn has
-// a value: SIGCONT came.
+// a value: SIGCONT came. It returns soon where the kernel does not stop us, as process 1 of a pid namespace.
 func Suspend(goOn <-chan os.Signal) {
+	const unstopped = time.Second
 	select { // one that came before
 	case <-goOn:
 	default:
 	}
 	syscall.Kill(0, syscall.SIGSTOP)
-	<-goOn
+	select {
+	case <-goOn:
+	case <-time.After(unstopped):
+	}
 }
 
-// ShellWatches reports whether somebody does job control for us, who lets us go on when we are stopped.
-func ShellWatches() bool { return shellWatches(os.Getpid()) }
+// ShellWatches reports whether a shell does job control for us, which lets us go on when we are stopped: we have a
+// terminal, and above us in our session is a process of another group that does not let Ctrl-Z stop itself. A script, a
+// CI system and timeout(1) are no such shells.
+//
+// Source: the GNU C library manual, "Initializing the Shell": a shell with job control ignores SIGTSTP.
+func ShellWatches() bool {
+	st, err := procfs.ReadStat("/proc", os.Getpid())
+	if err != nil || st.Terminal == 0 {
+		return false
+	}
+	shell, ok := aboveGroup(os.Getpid())
+	return ok && heeds(shell, syscall.SIGTSTP)
+}

@@ -3,6 +3,7 @@
 package supervise
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"syscall"
@@ -47,6 +48,16 @@ func (t *Terminal) Foreground() int {
 
 // Ours reports whether our own process group is in the foreground.
 func (t *Terminal) Ours() bool { return t.Foreground() == syscall.Getpgrp() }
+
+// HungUp reports whether the terminal is gone: it was closed, or its connection was lost.
+// Source: tty_io.c of Linux: hung_up_tty_ioctl answers EIO.
+func (t *Terminal) HungUp() bool {
+	if t == nil {
+		return false
+	}
+	_, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
+	return errors.Is(err, unix.EIO)
+}
 
 // Shared reports whether others of our process group, which is in the foreground, may use the terminal: a pager behind
 // a pipe. Our parents in the group wait for us.

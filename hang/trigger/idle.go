@@ -11,7 +11,7 @@ import (
 // entry is a moment that a window may begin at.
 type entry struct {
 	at       time.Time
-	usage    map[procfs.Identity]time.Duration
+	usage    map[procfs.Identity]Used
 	evidence Evidence
 }
 
@@ -24,7 +24,8 @@ type window struct {
 	moving  time.Time // when a new command was seen
 	command string    // it
 	seen    map[string]bool
-	excuses int // windows in a row that were excused by new commands alone
+	repeats map[procfs.Identity]bool // further runs of what had been seen
+	excuses int                      // windows in a row that were excused by new commands alone
 }
 
 // steps is how many places of a window another one may begin at.
@@ -43,9 +44,9 @@ func (w *window) reset() { w.entries, w.last = nil, entry{} }
 // quiet and was not idle.
 func (w *window) check(now time.Time, s Source, say func(string)) bool {
 	u := s.Usage()
-	w.commands(now, u.Commands)
+	w.commands(now, &u)
 	before := w.last
-	w.last = entry{at: now, usage: u.CPU}
+	w.last = entry{at: now, usage: u.Of}
 	due := len(w.entries) == 0 || now.Sub(w.entries[len(w.entries)-1].at) >= w.length/steps
 	if due && (before.at.IsZero() || w.quiet(&before, &w.last)) { // a window that begins busy is none
 		e := w.last
@@ -87,28 +88,29 @@ func (w *window) judge(now time.Time, s Source, say func(string)) bool {
 }
 
 // quiet reports whether between two moments every process used less than it may in the mean, and all together too.
-// Processes that are there at the end alone count with all they used.
+// Processes that are there at the end alone count with all they used, and who waited for a child not with what that had
+// used before.
 func (w *window) quiet(from, to *entry) bool {
 	most := time.Duration(w.cpu * float64(to.at.Sub(from.at)))
-	all := time.Duration(0)
-	for id, used := range to.usage {
-		d := used - from.usage[id]
-		if all += d; d > most {
-			return false
-		}
-	}
-	return all <= together*most
+	all, quiet := time.Duration(0), true
+	grew(from.usage, to.usage, func(u Used) int { return u.Parent }, func(u Used) time.Duration { return u.CPU },
+		func(_ procfs.Identity, by time.Duration) {
+			all += by
+			quiet = quiet && by <= most
+		})
+	return quiet && all <= together*most
 }
 
 // moved words what moved since a moment, "" for nothing. bytes says that it can be counted, other than a new command.
 func (w *window) moved(since *entry, now Evidence) (what string, bytes bool) {
-	if n := grown(since.evidence.Network, now.Network); n > mostNetwork {
+	if n := received(since.evidence.Network, now.Network); n > mostNetwork {
 		return fmt.Sprintf("%s went over the network", text.Quantity(float64(n), "bytes")), true
 	}
-	if n := grown(since.evidence.IO, now.IO); n > mostIO {
+	before := since.evidence.IO
+	if n := now.IO.Read(before, w.repeats) + now.IO.Written(before, false); n > mostIO {
 		return fmt.Sprintf("%s were read and written", text.Quantity(float64(n), "bytes")), true
 	}
-	if now.Output != since.evidence.Output {
+	if now.Output.since(&since.evidence.Output) {
 		return "something was written to its output", true
 	}
 	if w.moving.After(since.at) {
@@ -117,24 +119,20 @@ func (w *window) moved(since *entry, now Evidence) (what string, bytes bool) {
 	return "", false
 }
 
-// grown is how much counters have grown, those that are new from 0.
-func grown[K comparable](before, after map[K]uint64) uint64 {
-	var sum uint64
-	for k, n := range after {
-		if old := before[k]; n > old {
-			sum += n - old
+// commands remembers command lines, and when there was one that had not been there.
+func (w *window) commands(now time.Time, u *Usage) {
+	for id := range w.repeats {
+		if _, lives := u.Of[id]; !lives {
+			delete(w.repeats, id)
 		}
 	}
-	return sum
-}
-
-// commands remembers command lines, and when there was one that had not been there.
-func (w *window) commands(now time.Time, lines []string) {
-	for _, line := range lines {
-		if w.seen[line] || len(w.seen) >= maxSeen {
-			continue
+	for id, line := range u.Commands {
+		switch {
+		case w.seen[line]:
+			w.repeats[id] = true
+		case len(w.seen) < maxSeen:
+			w.seen[line] = true
+			w.moving, w.command = now, line
 		}
-		w.seen[line] = true
-		w.moving, w.command = now, line
 	}
 }

@@ -39,20 +39,38 @@ type Source interface {
 	Usage() Usage
 	// Evidence reads what shows that they do something without a CPU.
 	Evidence() Evidence
-	// Output is a number that changes with each output, which may be so late that output shows no more; ok is false if
-	// outputs cannot be seen.
-	Output() (mark uint64, late time.Duration, ok bool)
+	// Output reads what they have put out.
+	Output() Output
 }
 
 // Usage is what processes have used so far, and those that are there.
 type Usage struct {
-	CPU      map[procfs.Identity]time.Duration // with that of children that they waited for
-	Commands []string                          // command lines of processes that had not been there before
+	Of       map[procfs.Identity]Used
+	Commands map[procfs.Identity]string // command lines of processes that had not been there before
+}
+
+// Used is what one process has used, with children that it waited for.
+type Used struct {
+	Parent int // its id
+	CPU    time.Duration
 }
 
 // Evidence are counts that only grow.
 type Evidence struct {
-	Network map[uint64]uint64          // bytes in and out, by socket
-	IO      map[procfs.Identity]uint64 // bytes that were read and written
-	Output  uint64                     // as Source.Output
+	Network map[uint64]uint64 // bytes in and out, by socket
+	IO      IOs
+	Output  Output
+}
+
+// Output is what was put out so far.
+type Output struct {
+	Seen bool          // it shows at all
+	Mark uint64        // of files: another one if there was output
+	Late time.Duration // how late a change of Mark may be
+	IO   IOs           // where output goes to a pipe or a socket; nil where none does
+}
+
+// since reports whether there was output since before.
+func (o *Output) since(before *Output) bool {
+	return o.Mark != before.Mark || o.IO.Written(before.IO, true) > 0
 }

@@ -31,29 +31,28 @@ type proc struct {
 func (s *scene) ran() time.Duration { return s.now.Sub(s.began) }
 
 func (s *scene) Usage() Usage {
-	u := Usage{CPU: map[procfs.Identity]time.Duration{}}
+	u := Usage{Of: map[procfs.Identity]Used{}, Commands: map[procfs.Identity]string{}}
 	for _, p := range s.procs {
 		if s.ran() < p.from || p.to > 0 && s.ran() > p.to {
 			continue
 		}
-		u.CPU[procfs.Identity{PID: p.pid}] = time.Duration(p.cpu * float64(s.ran()-p.from))
-		u.Commands = append(u.Commands, p.command)
+		u.Of[procfs.Identity{PID: p.pid}] = Used{CPU: time.Duration(p.cpu * float64(s.ran()-p.from))}
+		u.Commands[procfs.Identity{PID: p.pid}] = p.command
 	}
 	return u
 }
 
 func (s *scene) Evidence() Evidence {
 	s.reads++
-	mark, _, _ := s.Output()
 	return Evidence{Network: map[uint64]uint64{7: uint64(s.network * s.ran().Seconds())},
-		IO: map[procfs.Identity]uint64{{PID: 1}: uint64(s.io * s.ran().Seconds())}, Output: mark}
+		IO: IOs{{PID: 1}: {Read: uint64(s.io * s.ran().Seconds())}}, Output: s.Output()}
 }
 
-func (s *scene) Output() (uint64, time.Duration, bool) {
+func (s *scene) Output() Output {
 	if s.writes == 0 {
-		return 0, 0, !s.blind
+		return Output{Seen: !s.blind}
 	}
-	return uint64(s.ran() / s.writes), s.late, true
+	return Output{Seen: true, Mark: uint64(s.ran() / s.writes), Late: s.late}
 }
 
 // play lets so much time pass, and returns what was reached and when.

@@ -6,10 +6,11 @@
 //
 // Sources: v8/src/logging/log.cc, Python/perf_trampoline.c, coreclr/vm/perfmap.cpp, lj_trace.c of LuaJIT,
 // ext/opcache/jit/zend_jit.c, libperf-jvmti.c of linux/tools/perf, perf-map-agent, julia/src/codegen.cpp,
-// wasmtime/crates/environ.
+// wasmtime/crates/environ; what Bun 1.4 writes.
 package codename
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -26,7 +27,7 @@ type Name struct {
 
 // Parse reads the name raw. Func is raw and Kind is profile.JIT where its form is not known.
 func Parse(raw string) Name {
-	for _, form := range []func(string) (Name, bool){javaScript, python, dotNet, wasm, java, lua, php, julia} {
+	for _, form := range []func(string) (Name, bool){javaScript, webKit, python, dotNet, wasm, java, lua, php, julia} {
 		if n, ok := form(raw); ok && n.Func != "" {
 			return n
 		}
@@ -38,7 +39,8 @@ func Parse(raw string) Name {
 const anonymous = "(anonymous)"
 
 // javaScript reads the names of V8: "JS:*area /srv/shape.js:2:19", with a mark for the compiler: ~ none, ^ baseline, +
-// Maglev, * TurboFan; and those of its WebAssembly: "JS:rec-5-liftoff".
+// Maglev, * TurboFan, since V8 14 with o before it where it took the place of a running one, and ' behind it where it
+// is for one closure alone; and those of its WebAssembly: "JS:rec-5-liftoff".
 func javaScript(raw string) (Name, bool) {
 	tag, rest, ok := strings.Cut(raw, ":")
 	switch tag {
@@ -49,13 +51,14 @@ func javaScript(raw string) (Name, bool) {
 	if !ok || rest == "" {
 		return Name{}, false
 	}
-	if !strings.ContainsRune("~^+*", rune(rest[0])) {
+	marked := strings.TrimPrefix(rest, "o")
+	if marked == "" || !strings.ContainsRune("~^+*", rune(marked[0])) {
 		if tag == "JS" {
 			return wasmOfV8(rest)
 		}
 		return Name{}, false
 	}
-	n := Name{Func: rest[1:], Kind: profile.JavaScript}
+	n := Name{Func: strings.TrimPrefix(marked[1:], "'"), Kind: profile.JavaScript}
 	place, _, ok := cutNumber(n.Func) // the column
 	if !ok {
 		return n, true
@@ -72,6 +75,21 @@ func javaScript(raw string) (Name, bool) {
 		n.Func = anonymous
 	}
 	return n, true
+}
+
+// webKit reads the names of JavaScriptCore (Bun): "JSC-DFG: spin#A0Tw7i", with a hash of the function's text.
+func webKit(raw string) (Name, bool) {
+	tag, name, ok := strings.Cut(raw, ": ")
+	switch tag {
+	case "JSC-Baseline", "JSC-DFG", "JSC-FTL":
+	default:
+		return Name{}, false
+	}
+	i := strings.LastIndexByte(name, '#')
+	if !ok || i < 0 {
+		return Name{}, false
+	}
+	return Name{Func: cmp.Or(name[:i], anonymous), Kind: profile.JavaScript}, true
 }
 
 // cutNumber takes ":NUMBER" off the end of s.

@@ -13,6 +13,12 @@ func TestParse(t *testing.T) {
 	const js, jit, py = profile.JavaScript, profile.JIT, profile.Python
 	for raw, want := range map[string]Name{
 		"JS:*area /tmp/x/hot.js:2:19":                  {"area", "/tmp/x/hot.js", 2, js},
+		"JS:o*spin file:///srv/loop.js:1:14":           {"spin", "file:///srv/loop.js", 1, js},
+		"JS:+'spin file:///srv/loop.js:1:14":           {"spin", "file:///srv/loop.js", 1, js},
+		"JS:o":                                         {"JS:o", "", 0, profile.JIT},
+		"JSC-DFG: spin#A0Tw7i":                         {"spin", "", 0, js},
+		"JSC-FTL: #A0Tw7i":                             {"(anonymous)", "", 0, js},
+		"JSC-DFGOSREntry: unspecified":                 {"JSC-DFGOSREntry: unspecified", "", 0, profile.JIT},
 		"JS:^get size /tmp/a b/hot.js:2:56":            {"get size", "/tmp/a b/hot.js", 2, js},
 		"JS:~odd name; x /tmp/hot.js:6:37":             {"odd name; x", "/tmp/hot.js", 6, js},
 		"JS:* /tmp/hot.js:5:73":                        {"(anonymous)", "/tmp/hot.js", 5, js},

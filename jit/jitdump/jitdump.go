@@ -43,6 +43,10 @@ func isMarker(m *maps.Mapping, pid int) bool {
 	}
 	name, ok := strings.CutPrefix(path.Base(m.Path), "jit-")
 	number, ok2 := strings.CutSuffix(name, ".dump")
+	if thread, process, both := strings.Cut(number, "-"); both { // as JavaScriptCore writes it
+		_, err := strconv.ParseUint(thread, 10, 31)
+		number, ok = process, ok && err == nil
+	}
 	return ok && ok2 && number == strconv.Itoa(pid)
 }
 

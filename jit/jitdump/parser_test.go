@@ -253,6 +253,9 @@ func TestMarker(t *testing.T) {
 		{"not its beginning", maps.Mapping{Perm: rx, Inode: 1, Offset: 4096, Path: "/srv/jit-77.dump"}, false},
 		{"no file", maps.Mapping{Perm: rx, Path: "/srv/jit-77.dump"}, false},
 		{"another name", maps.Mapping{Perm: rx, Inode: 1, Path: "/srv/xjit-77.dump"}, false},
+		{"of JavaScriptCore", maps.Mapping{Perm: rx, Inode: 1, Path: "/srv/jit-79-77.dump"}, true},
+		{"of JavaScriptCore in another", maps.Mapping{Perm: rx, Inode: 1, Path: "/srv/jit-77-79.dump"}, false},
+		{"no number before that", maps.Mapping{Perm: rx, Inode: 1, Path: "/srv/jit-x-77.dump"}, false},
 		{"no number", maps.Mapping{Perm: rx, Inode: 1, Path: "/srv/jit-.dump"}, false},
 	} {
 		if got := isMarker(&row.m, 77); got != row.want {

@@ -41,6 +41,7 @@ const (
 type image struct {
 	budget *work.Budget
 	data   []byte
+	forget func(part []byte) // [File.Forget]
 	chunks []chunk
 	bias   uint64 // of a memory image: what the loader may have added to pointers in it
 
@@ -73,9 +74,9 @@ type header struct {
 const headerSize = 64
 
 // parseFile reads all headers of an object that is a file.
-func parseFile(data []byte, b *work.Budget) (*image, error) {
-	im := &image{data: data, budget: b}
-	if err := im.parseAll(data); err != nil {
+func parseFile(f *File, b *work.Budget) (*image, error) {
+	im := &image{data: f.Data, forget: f.Forget, budget: b}
+	if err := im.parseAll(f.Data); err != nil {
 		return nil, err
 	}
 	return im, nil

@@ -11,7 +11,7 @@ import "fmt"
 func NewFile(f *File) (*Module, error) {
 	m := &Module{Path: f.Path, beside: f.Beside, budget: f.Budget}
 	err := Guard(f.Path, func() error {
-		im := &image{data: f.Data, unmapped: true, budget: f.Budget}
+		im := &image{data: f.Data, forget: f.Forget, unmapped: true, budget: f.Budget}
 		if err := im.parseAll(f.Data); err != nil {
 			return fmt.Errorf("parse %q: %w", f.Path, err)
 		}

@@ -30,7 +30,7 @@ func TestNewFileOfObject(t *testing.T) {
 	if s, ok := m.Section(".debug_info"); !ok || len(s.Data) == 0 {
 		t.Error("no .debug_info in an object built with -g")
 	}
-	if _, err := parseFile(b, nil); err == nil {
+	if _, err := parseFile(&File{Data: b}, nil); err == nil {
 		t.Error("an object that cannot be mapped was accepted as one that is")
 	}
 }

@@ -87,7 +87,7 @@ func (s *Set) readVDSO(o *object, m *maps.Mapping) {
 		o.err = fmt.Errorf("read %q: %w", m.Path, err)
 		return
 	}
-	s.parse(o, func() (*image, error) { return parseFile(b, o.budget) })
+	s.parse(o, func() (*image, error) { return parseFile(&File{Data: b}, o.budget) })
 }
 
 // parseMemory reads the headers from head, the copied start of the object at low, then

@@ -29,6 +29,9 @@ type File struct {
 	Data  []byte
 	Path  string // as a person should see it: the path in the target's view
 	Close func() error
+	// Forget lets go of the memory that holds part of Data, which comes back when that is read again; nil where Data
+	// is all there is.
+	Forget func(part []byte)
 	// Beside opens another file in the view that this one was opened through, by its absolute
 	// path there; nil if that cannot be. Once the view is gone (its process has ended) it fails
 	// with fs.ErrNotExist.
@@ -88,6 +91,14 @@ type Module struct {
 
 // Budget is what may yet be done to read the object and what belongs to it; nil: everything.
 func (m *Module) Budget() *work.Budget { return m.budget }
+
+// Forget lets go of the memory of data, a part of the object's file that was read once and is large, as a table of
+// symbols. It comes back when it is read again.
+func (m *Module) Forget(data []byte) {
+	if m.elf.forget != nil {
+		m.elf.forget(data)
+	}
+}
 
 // Beside opens another file in the view that the module's own was opened through, see
 // [File.Beside]. It fails with fs.ErrNotExist where there is no such view.

@@ -73,7 +73,7 @@ func (s *Shared) keep(id fileID, got *File, print []byte) *File {
 	s.all = append(s.all, k)
 	k.beside.Store(&got.Beside)
 	// A set that closes must leave the file to the others.
-	k.file = &File{Data: got.Data, Path: got.Path, Beside: k.openBeside, shared: k}
+	k.file = &File{Data: got.Data, Path: got.Path, Forget: got.Forget, Beside: k.openBeside, shared: k}
 	if _, there := s.known[id]; there || len(s.known) < maxShared {
 		s.known[id] = k
 	}
@@ -107,11 +107,11 @@ func fingerprint(f *File) []byte {
 // parse reads the headers of f, once for all that share it, within b.
 func (f *File) parse(b *work.Budget) (*image, error) {
 	if f.shared == nil {
-		return parseFile(f.Data, b)
+		return parseFile(f, b)
 	}
 	k := f.shared
 	if k.elf == nil && k.err == nil {
-		k.elf, k.err = parseFile(f.Data, b)
+		k.elf, k.err = parseFile(f, b)
 	}
 	return k.elf, k.err
 }

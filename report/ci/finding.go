@@ -2,6 +2,7 @@ package ci
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fpstack/fpstack/hang"
@@ -33,6 +34,17 @@ func Annotations(c *hang.Case, v *hang.Verdict, at Place) []Annotation {
 			Text: strings.Join(v.Lacks, "; "), Code: "fpstack-incomplete"})
 	}
 	return out
+}
+
+// AtMost is all with no level above most.
+func AtMost(all []Annotation, most Level) []Annotation {
+	all = slices.Clone(all)
+	for i := range all {
+		if most == Notice || all[i].Level == Error {
+			all[i].Level = most
+		}
+	}
+	return all
 }
 
 // level is that of a verdict: an error where something hangs or was ended.

@@ -56,16 +56,22 @@ const maxAnnotations = 2
 func WriteLog(w io.Writer, s System, l *Log) error {
 	out := &logWriter{form: s.form(l.Token, l.Now), left: -1}
 	out.group(l.Title, true, l.Verdict)
-	for i := range min(len(l.Annotations), maxAnnotations) {
-		a := l.Annotations[i]
-		a.Title, a.Text, a.Place.File = oneLine(a.Title), oneLine(a.Text), oneLine(a.Place.File)
-		out.line(out.form.annotation(&a))
-	}
+	out.annotations(l.Annotations)
 	if s != None {
 		out.left = maxGroups
 	}
 	for _, g := range l.Groups {
 		out.group(g.Title, false, g.Text)
+	}
+	return out.end(w)
+}
+
+// WriteAnnotations writes those of l alone for s.
+func WriteAnnotations(w io.Writer, s System, l *Log) error {
+	out := &logWriter{form: s.form(l.Token, l.Now)}
+	out.annotations(l.Annotations)
+	if out.text.Len() == 0 {
+		return nil
 	}
 	return out.end(w)
 }
@@ -114,6 +120,15 @@ func (o *logWriter) end(w io.Writer) error {
 		return fmt.Errorf("write log: %w", o.err)
 	}
 	return nil
+}
+
+// annotations writes the first of them.
+func (o *logWriter) annotations(all []Annotation) {
+	for i := range min(len(all), maxAnnotations) {
+		a := all[i]
+		a.Title, a.Text, a.Place.File = oneLine(a.Title), oneLine(a.Text), oneLine(a.Place.File)
+		o.line(o.form.annotation(&a))
+	}
 }
 
 // line writes one line, nothing for "".

@@ -1,12 +1,14 @@
 // Package folder keeps what is known of a hang in a folder of small files, each of which is there whole or not at all.
 //
-// The caller gives the folder's path and functions that write the files.
+// The caller gives the folder and functions that write the files.
 //
 // It guarantees:
 //   - Another report is never overwritten: a folder that has one keeps it, and the new one goes to a folder below it, 2
 //     or the first number that is free. Of two that begin at the same moment each has its own.
 //   - All files together stay below a limit; what has no room is left out, and [Folder.Remarks] says it.
-//   - What cannot be written keeps nothing else back.
+//   - Names that it chooses are made new, folders too: a link that somebody put there is not followed.
+//   - What cannot be written keeps nothing else back, and a file system that is slow, or does not answer, keeps nobody
+//     waiting for longer than it may.
 //   - Saved memory, and what else others should not read, is for its owner alone.
 //
 // It is not for several reports at a time in one Folder, and it decides nothing about what is worth keeping.
@@ -18,11 +20,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"strconv"
 	"sync"
+	"time"
 
+	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/text"
 )
 
@@ -32,28 +35,39 @@ const (
 	Reserve = 4_000_000
 )
 
-// Options say how much a report may hold.
+// Options say how much a report may hold, and how long it may take.
 type Options struct {
 	// Limit bounds all files together, 0: Limit bytes. Reserve is the part of it that Keep leaves free for Put, 0:
 	// Reserve bytes, or half of a smaller Limit.
 	Limit, Reserve int64
+	// Patience is how long all writing together may take, half of that what is written by Keep, 0: Patience.
+	Patience time.Duration
 }
 
-// Files writes one file, whole or not at all, and follows no link that somebody else laid; outfile.Files does.
-type Files interface {
-	// Check reports what would keep Write from writing path.
-	Check(path string) error
-	Write(path string, write func(io.Writer) error) error
+// Patience is how long writing may take where nothing else is said.
+const Patience = 10 * time.Second
+
+// Dir is a folder that is open; outfile.Dir is one.
+type Dir interface {
+	// Path is where it is.
+	Path() string
+	// Make makes a folder in it. It fails with fs.ErrExist where something has the name, a link too.
+	Make(name string) (Dir, error)
+	// Has reports whether something in it has that name.
+	Has(name string) bool
+	// Write writes a file, whole or not at all, in the place of what has the name. Nobody but its owner may read it if it
+	// is private.
+	Write(name string, private bool, write func(io.Writer) error) error
 }
 
 // Folder is one report. Any goroutine may call its methods; files are written one at a time.
 type Folder struct {
-	path            string
-	public, private Files
-	opt             Options
+	dir, details Dir
+	opt          Options
 
 	writing sync.Mutex // held while a file is written
 	mu      sync.Mutex
+	spent   time.Duration    // on writing
 	sizes   map[string]int64 // of the files that are there
 	left    []string         // what was left out
 	lost    []string         // what could not be written
@@ -66,93 +80,98 @@ const Details = "processes"
 // maxReports bounds how many reports a folder may have below it.
 const maxReports = 10000
 
-// Create makes the folder of a new report: path, with the folders above it, or a numbered one in it. public writes what
-// anybody may read, private what only we may.
+// verdict is the file that says most; a folder that has one has a report.
+const verdict = "hang.txt"
+
+// Create makes the folder of a new report: the one that open opens, or a numbered one in it.
 //
-// It fails if no folder can be made; the error names the path.
-func Create(path string, public, private Files, opt Options) (*Folder, error) {
+// It fails if no folder can be made, and with errand.ErrNoAnswer if it is not known in time whether.
+func Create(open func() (Dir, error), opt Options) (*Folder, error) {
 	if opt.Limit <= 0 {
 		opt.Limit = Limit
 	}
 	if opt.Reserve <= 0 {
 		opt.Reserve = min(Reserve, opt.Limit/2)
 	}
-	abs, err := filepath.Abs(path)
-	if err == nil {
-		err = public.Check(filepath.Join(existing(abs), "hang.txt"))
+	if opt.Patience <= 0 {
+		opt.Patience = Patience
 	}
-	if err == nil {
-		err = os.MkdirAll(abs, 0o777)
-	}
-	if err == nil {
-		abs, err = claim(abs)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("create report %q: %w", path, reason(err))
-	}
-	return &Folder{path: abs, public: public, private: private, opt: opt, sizes: map[string]int64{}}, nil
-}
-
-// existing is path, or the nearest folder above it that is there: what leads there is checked before anything is made.
-func existing(path string) string {
-	for {
-		if _, err := os.Lstat(path); err == nil || path == filepath.Dir(path) {
-			return path
-		}
-		path = filepath.Dir(path)
-	}
-}
-
-// claim makes path ours, or a numbered folder in it. Whoever makes the folder Details has it.
-func claim(path string) (string, error) {
-	for n := 1; n <= maxReports; n++ {
-		dir := path
-		if n > 1 {
-			dir = filepath.Join(path, strconv.Itoa(n))
-			if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-				return "", err
-			}
-		}
-		err := os.Mkdir(filepath.Join(dir, Details), 0o777)
+	f := &Folder{opt: opt, sizes: map[string]int64{}}
+	var dir, details Dir
+	err := f.timed(opt.Patience/2, func() error {
+		above, err := open()
 		if err == nil {
-			return dir, nil
+			dir, details, err = claim(above)
 		}
-		if !errors.Is(err, fs.ErrExist) {
-			return "", err
-		}
+		return err
+	})
+	if err != nil {
+		return nil, reason(err)
 	}
-	return "", fmt.Errorf("it has %d reports", maxReports)
+	f.dir, f.details = dir, details
+	return f, nil
 }
 
-// Path is the folder's, absolute.
-func (f *Folder) Path() string { return f.path }
+// timed calls a function that asks the file system, for so long at most, and counts the time.
+func (f *Folder) timed(most time.Duration, ask func() error) error {
+	began := time.Now()
+	err := errand.Within(most, ask)
+	f.spent += time.Since(began)
+	return err
+}
+
+// claim makes above ours, or a numbered folder in it. Whoever makes the folder Details has it; a numbered one that is
+// there is somebody's.
+func claim(above Dir) (dir, details Dir, err error) {
+	for n := 1; n <= maxReports; n++ {
+		dir, err = above, nil
+		if n > 1 {
+			dir, err = above.Make(strconv.Itoa(n))
+		} else if above.Has(verdict) {
+			continue
+		}
+		if err == nil {
+			details, err = dir.Make(Details)
+		}
+		if err == nil || !errors.Is(err, fs.ErrExist) {
+			return dir, details, err
+		}
+	}
+	return nil, nil, fmt.Errorf("it has %d reports", maxReports)
+}
+
+// Path is the folder's.
+func (f *Folder) Path() string { return f.dir.Path() }
+
+// Details is the folder for files of each process.
+func (f *Folder) Details() Dir { return f.details }
 
 // Put writes the file of that name, in place of an earlier one of this report: by the first of the functions whose
 // result has room.
 func (f *Folder) Put(name string, write ...func(io.Writer) error) {
-	f.store(f.public, name, 0, write)
+	f.store(&file{f.dir, name, name, false}, 0, f.opt.Patience, write)
 }
 
-// PutPrivate is Put for what others should not read.
-func (f *Folder) PutPrivate(name string, write ...func(io.Writer) error) {
-	f.store(f.private, name, 0, write)
+// Keep writes a file of one process among the Details, if that leaves the reserve. What is private others should not
+// read.
+func (f *Folder) Keep(name string, private bool, write func(io.Writer) error) {
+	f.store(&file{f.details, name, path.Join(Details, name), private}, f.opt.Reserve, f.opt.Patience/2,
+		[]func(io.Writer) error{write})
 }
 
-// Keep writes a file of one process among the Details, if that leaves the reserve.
-func (f *Folder) Keep(name string, write func(io.Writer) error) {
-	f.store(f.public, filepath.Join(Details, name), f.opt.Reserve, []func(io.Writer) error{write})
+// file is one that is written.
+type file struct {
+	dir     Dir
+	name    string
+	shown   string // its path in the report
+	private bool
 }
 
-// KeepPrivate is Keep for what others should not read.
-func (f *Folder) KeepPrivate(name string, write func(io.Writer) error) {
-	f.store(f.private, filepath.Join(Details, name), f.opt.Reserve, []func(io.Writer) error{write})
-}
-
-// store writes a file, and leaves so many bytes of the limit free.
-func (f *Folder) store(to Files, name string, free int64, writes []func(io.Writer) error) {
+// store writes a file, and leaves so many bytes of the limit free. All writing together may have taken so long then.
+func (f *Folder) store(to *file, free int64, most time.Duration, writes []func(io.Writer) error) {
 	f.writing.Lock()
 	defer f.writing.Unlock()
-	room := f.room(name, free)
+	room := f.room(to.shown, free)
 	var b bounded
 	var err error
 	for _, write := range writes {
@@ -161,15 +180,21 @@ func (f *Folder) store(to Files, name string, free int64, writes []func(io.Write
 			break
 		}
 	}
+	if err == nil && !b.full {
+		err = f.put(to, most-f.spent, b.kept.Bytes())
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case b.full:
-		f.left = append(f.left, name)
+		f.left = append(f.left, to.shown)
 	case err != nil:
-		f.fail(name, err)
+		if f.err == nil {
+			f.err = reason(err)
+		}
+		f.lost = append(f.lost, to.shown)
 	default:
-		f.put(to, name, b.kept.Bytes())
+		f.sizes[to.shown] = int64(b.kept.Len())
 	}
 }
 
@@ -184,25 +209,21 @@ func (f *Folder) room(name string, free int64) int64 {
 	return room
 }
 
-func (f *Folder) put(to Files, name string, content []byte) {
-	err := to.Write(filepath.Join(f.path, name), func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
-	})
-	if err != nil {
-		f.fail(name, err)
-		return
+// put writes a file within that time.
+func (f *Folder) put(to *file, most time.Duration, content []byte) error {
+	if most <= 0 {
+		return errSlow
 	}
-	f.sizes[name] = int64(len(content))
+	return f.timed(most, func() error {
+		return to.dir.Write(to.name, to.private, func(w io.Writer) error {
+			_, err := w.Write(content)
+			return err
+		})
+	})
 }
 
-// fail notes that a file could not be written.
-func (f *Folder) fail(name string, err error) {
-	if f.err == nil {
-		f.err = reason(err)
-	}
-	f.lost = append(f.lost, name)
-}
+// errSlow says that the time for all files is over.
+var errSlow = errors.New("its file system is too slow")
 
 // reason is err without the path that the caller names.
 func reason(err error) error {
@@ -221,9 +242,9 @@ func (f *Folder) Err() error {
 	case 0:
 		return nil
 	case 1:
-		return fmt.Errorf("write report %q: %s: %w", f.path, f.lost[0], f.err)
+		return fmt.Errorf("write report %q: %s: %w", f.Path(), f.lost[0], f.err)
 	}
-	return fmt.Errorf("write report %q: %s and %s: %w", f.path, f.lost[0], text.Count(len(f.lost)-1, "further file"),
+	return fmt.Errorf("write report %q: %s and %s: %w", f.Path(), f.lost[0], text.Count(len(f.lost)-1, "further file"),
 		f.err)
 }
 

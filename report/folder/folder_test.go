@@ -11,19 +11,37 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/errand"
 )
 
-// plain writes files as they come.
-type plain struct{}
+// plain is a folder whose files come as they are written.
+type plain string
 
-func (plain) Check(string) error { return nil }
+func (d plain) Path() string { return string(d) }
 
-func (plain) Write(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
+func (d plain) Make(name string) (Dir, error) {
+	path := filepath.Join(string(d), name)
+	return plain(path), os.Mkdir(path, 0o777)
+}
+
+func (d plain) Has(name string) bool {
+	_, err := os.Lstat(filepath.Join(string(d), name))
+	return err == nil
+}
+
+func (d plain) Write(name string, _ bool, write func(io.Writer) error) error {
+	f, err := os.Create(filepath.Join(string(d), name))
 	if err != nil {
 		return err
 	}
 	return errors.Join(write(f), f.Close())
+}
+
+// opens opens a plain folder.
+func opens(path string) func() (Dir, error) {
+	return func() (Dir, error) { return plain(path), os.MkdirAll(path, 0o777) }
 }
 
 func content(s string) func(io.Writer) error {
@@ -35,7 +53,7 @@ func content(s string) func(io.Writer) error {
 
 func create(t *testing.T, path string, opt Options) *Folder {
 	t.Helper()
-	f, err := Create(path, plain{}, plain{}, opt)
+	f, err := Create(opens(path), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +78,7 @@ func TestReportsAreKept(t *testing.T) {
 	folders := make([]*Folder, reports)
 	for i := range folders {
 		wg.Go(func() {
-			f, err := Create(path, plain{}, plain{}, Options{})
+			f, err := Create(opens(path), Options{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -100,7 +118,7 @@ func TestFilesAreReplaced(t *testing.T) {
 func TestLimit(t *testing.T) {
 	f := create(t, t.TempDir(), Options{Limit: 100, Reserve: 40})
 	for i := range 5 {
-		f.Keep(fmt.Sprintf("%d.txt", i), content(strings.Repeat("p", 25)))
+		f.Keep(fmt.Sprintf("%d.txt", i), false, content(strings.Repeat("p", 25)))
 	}
 	f.Put("hang.json", content(strings.Repeat("j", 60)), content(strings.Repeat("j", 20)))
 	f.Put("hang.svg", content(strings.Repeat("s", 31)))
@@ -134,26 +152,36 @@ func TestWritersMayAsk(t *testing.T) {
 	}
 }
 
-// failing cannot write.
-type failing struct{ err error }
+// failing is a folder that cannot write what is private.
+type failing struct {
+	plain
+	err error
+}
 
-func (f failing) Check(string) error { return nil }
+func (f failing) Make(name string) (Dir, error) {
+	d, err := f.plain.Make(name)
+	return failing{d.(plain), f.err}, err
+}
 
-func (f failing) Write(path string, _ func(io.Writer) error) error {
-	return &os.PathError{Op: "write", Path: path, Err: f.err}
+func (f failing) Write(name string, private bool, write func(io.Writer) error) error {
+	if !private {
+		return f.plain.Write(name, private, write)
+	}
+	return &os.PathError{Op: "write", Path: name, Err: f.err}
 }
 
 // TestDiskFull: what cannot be written is one error, and other files are there.
 func TestDiskFull(t *testing.T) {
-	f, err := Create(t.TempDir(), plain{}, failing{syscall.ENOSPC}, Options{})
+	dir := t.TempDir()
+	f, err := Create(func() (Dir, error) { return failing{plain(dir), syscall.ENOSPC}, nil }, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.KeepPrivate("7.snap", content("x"))
+	f.Keep("7.snap", true, content("x"))
 	if got := f.Err(); !errors.Is(got, syscall.ENOSPC) || !strings.Contains(got.Error(), "7.snap: no space") {
 		t.Errorf("got %v", got)
 	}
-	f.PutPrivate("environment.txt", content("x"))
+	f.Keep("7.env", true, content("x"))
 	f.Put("hang.txt", content("verdict"))
 	f.Put("hang.svg", func(io.Writer) error { return errors.New("no stacks") })
 	if got := f.Err(); !errors.Is(got, syscall.ENOSPC) || !strings.Contains(got.Error(), "7.snap and 2 further files") {
@@ -161,5 +189,78 @@ func TestDiskFull(t *testing.T) {
 	}
 	if got := read(t, filepath.Join(f.Path(), "hang.txt")); got != "verdict" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// dead is a folder whose file system does not answer from some write on.
+type dead struct {
+	plain
+	alive map[string]bool
+	hold  chan bool
+}
+
+func (d *dead) Make(name string) (Dir, error) {
+	_, err := d.plain.Make(name)
+	return d, err
+}
+
+func (d *dead) Write(name string, private bool, write func(io.Writer) error) error {
+	if !d.alive[name] {
+		<-d.hold
+	}
+	return d.plain.Write(name, private, write)
+}
+
+// TestNoAnswer: a file system that does not answer is waited for once, and half of the time is left for what says
+// most.
+func TestNoAnswer(t *testing.T) {
+	d := &dead{plain(t.TempDir()), map[string]bool{"hang.txt": true}, make(chan bool)}
+	f, err := Create(func() (Dir, error) { return d, nil }, Options{Patience: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		f.Keep("7.txt", false, content("x"))
+	}
+	f.Put("hang.txt", content("verdict"))
+	for range 100 {
+		f.Put("hang.json", content("{}"))
+	}
+	if got := f.Err(); !errors.Is(got, errand.ErrNoAnswer) || !strings.Contains(got.Error(), "7.txt and 199 further") {
+		t.Errorf("got %v", got)
+	}
+	if got := read(t, filepath.Join(f.Path(), "hang.txt")); got != "verdict" {
+		t.Errorf("got %q", got)
+	}
+	if f.spent > time.Minute {
+		t.Errorf("it waited for %v", f.spent)
+	}
+	never := make(chan bool)
+	if _, err := Create(func() (Dir, error) { <-never; return nil, nil }, Options{Patience: time.Millisecond}); !errors.Is(
+		err, errand.ErrNoAnswer) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestPlanted: what somebody put under a name that a report would choose is not gone into.
+func TestPlanted(t *testing.T) {
+	dir, victim := t.TempDir(), t.TempDir()
+	create(t, dir, Options{})
+	err := errors.Join(os.Symlink(victim, filepath.Join(dir, "2")), os.Mkdir(filepath.Join(dir, "3"), 0o777))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := create(t, dir, Options{}); f.Path() != filepath.Join(dir, "4") {
+		t.Errorf("the report is in %s", f.Path())
+	}
+	if there, err := os.ReadDir(victim); err != nil || len(there) > 0 {
+		t.Errorf("behind the link are %v, %v", there, err)
+	}
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "hang.txt"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if f := create(t, other, Options{}); f.Path() != filepath.Join(other, "2") {
+		t.Errorf("the report is in %s", f.Path())
 	}
 }

@@ -5,15 +5,12 @@ package hang
 import (
 	"errors"
 	"flag"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/fpstack/fpstack/tests/harness"
 )
@@ -95,90 +92,12 @@ func record(t *testing.T, name string, pid int) {
 	}
 }
 
-// begin starts the job in a session of its own, and returns when it says that it hangs.
+// begin starts the job, and returns when it says that it hangs.
 func (j *job) begin(t *testing.T) int {
 	t.Helper()
-	dir := t.TempDir()
-	for name, text := range j.files {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		compile(t, file)
-	}
+	p := harness.Program{Files: j.files, Argv: j.argv, Input: j.input, Hurry: j.hurry, Ready: j.ready}
 	if j.before != nil {
-		j.before(t, dir)
+		p.Start = func(_ testing.TB, dir string) { j.before(t, dir) }
 	}
-	out, err := os.Create(filepath.Join(dir, "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	cmd := exec.Command(j.argv[0], j.argv[1:]...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "PYTHONUNBUFFERED=", "MAKEFLAGS=")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if j.input {
-		if _, err := cmd.StdinPipe(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	if j.hurry { // a session is a group of the scheduler by itself: sched(7)
-		os.WriteFile("/proc/"+strconv.Itoa(cmd.Process.Pid)+"/autogroup", []byte("-19"), 0)
-		syscall.Setpriority(syscall.PRIO_PROCESS, cmd.Process.Pid, -19)
-	}
-	t.Cleanup(func() {
-		endAll(dir)
-		cmd.Wait()
-	})
-	j.await(t, dir)
-	return cmd.Process.Pid
-}
-
-// compile compiles a C or C++ file beside itself.
-func compile(t *testing.T, file string) {
-	t.Helper()
-	compiler := map[string]string{".c": "gcc", ".cc": "g++"}[filepath.Ext(file)]
-	if compiler == "" {
-		return
-	}
-	out := strings.TrimSuffix(file, filepath.Ext(file))
-	if b, err := exec.Command(compiler, "-g", "-O1", "-pthread", "-o", out, file).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, b)
-	}
-}
-
-// await waits until the job wrote that it is where it hangs, and a moment for it to be there.
-func (j *job) await(t *testing.T, dir string) {
-	t.Helper()
-	for range 1200 {
-		text, _ := os.ReadFile(filepath.Join(dir, "out"))
-		if strings.Contains(string(text), j.ready) {
-			time.Sleep(time.Second)
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	text, _ := os.ReadFile(filepath.Join(dir, "out"))
-	t.Fatalf("the job never wrote %q; it wrote %q", j.ready, text)
-}
-
-// endAll ends every process that works in a folder or below it: those that left their session too.
-func endAll(dir string) {
-	for range 3 {
-		all, _ := filepath.Glob("/proc/[0-9]*")
-		for _, p := range all {
-			cwd, err := os.Readlink(p + "/cwd")
-			pid, _ := strconv.Atoi(filepath.Base(p))
-			if err == nil && pid > 1 && pid != os.Getpid() && strings.HasPrefix(cwd, dir) {
-				syscall.Kill(pid, syscall.SIGKILL)
-			}
-		}
-	}
+	return p.Begin(t)
 }

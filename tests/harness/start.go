@@ -30,7 +30,11 @@ func Prepare(name string) (*Run, error) {
 		return nil, err
 	}
 	r.Fpstack = filepath.Join(r.Scratch, "fpstack")
-	build := exec.Command("go", "build", "-o", r.Fpstack, "../..")
+	args := []string{"build", "-o", r.Fpstack}
+	if runtime.GOARCH == "amd64" { // as scripts/build has it
+		args = append(args, "-ldflags=-E github.com/fpstack/fpstack/early.enter")
+	}
+	build := exec.Command("go", append(args, "../..")...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		os.RemoveAll(r.Scratch)

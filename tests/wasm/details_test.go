@@ -3,6 +3,9 @@
 package wasm
 
 import (
+	"bytes"
+	"encoding/binary"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +36,54 @@ func TestModule(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestExports: functions of a module without a name section are named by their exports.
+func TestExports(t *testing.T) {
+	nameless := t.TempDir()
+	for _, name := range []string{"module.wasm", "other.wasm"} {
+		b, err := os.ReadFile(filepath.Join(modules, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(nameless, name), withoutNames(t, b), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	eachVersion(t, func(t *testing.T, v string) {
+		h := startIn(t, nameless, "host-v"+v, "sleep")
+		var got []string
+		for _, f := range h.sample(h.pid)[0].wasmFrames() {
+			got = append(got, f.Func)
+			if f.Unsure || f.Note != "" {
+				t.Errorf("%+v", f)
+			}
+		}
+		want := []string{"wasm-function[6]", "wasm-function[7]", "wasm-function[7]", "wasm-function[7]",
+			"wasm-function[7]", "import_main"}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// withoutNames is a module without its name section.
+func withoutNames(t *testing.T, module []byte) []byte {
+	t.Helper()
+	const head, custom, section = 8, 0, "\x04name"
+	out, rest := slices.Clone(module[:head]), module[head:]
+	for len(rest) > 0 {
+		size, n := binary.Uvarint(rest[1:])
+		if n <= 0 || size > uint64(len(rest)-1-n) {
+			t.Fatal("the module is malformed")
+		}
+		body := rest[1+n:][:size]
+		if rest[0] != custom || !bytes.HasPrefix(body, []byte(section)) {
+			out = append(out, rest[:1+n+int(size)]...)
+		}
+		rest = rest[1+n+int(size):]
+	}
+	return out
 }
 
 // mostSamples is after how many a program is given up that should be in its module in most of them: on a busy machine

@@ -59,6 +59,12 @@ type target struct {
 // start runs a host until it says that it is ready.
 func start(t testing.TB, program, mode string, more ...string) *target {
 	t.Helper()
+	return startIn(t, modules, program, mode, more...)
+}
+
+// startIn is start with the modules of that folder.
+func startIn(t testing.TB, folderOfModules, program, mode string, more ...string) *target {
+	t.Helper()
 	path, err := filepath.Abs(filepath.Join(folder, program))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +72,7 @@ func start(t testing.TB, program, mode string, more ...string) *target {
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("%s is not built, scripts/build-wasm says why: %v", program, err)
 	}
-	files, err := filepath.Abs(modules)
+	files, err := filepath.Abs(folderOfModules)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,10 +109,8 @@ type Module struct {
 	Err      error
 	// ID tells it from one that lies at the same place later.
 	ID metadata.ID
-	// Image is where the PE image begins, 0 if that is not known. Flat says that it lies there as in its file, so
-	// that an RVA must be translated by the section table; otherwise an RVA is an offset from Image.
+	// Image is where the PE image begins, 0 if that is not known.
 	Image mem.Addr
-	Flat  bool
 	// Path is the file that the image was loaded from as the target sees it; "" for one inside a single-file program
 	// or in memory alone.
 	Path string
@@ -123,14 +121,13 @@ type TypeKind uint8
 
 // The forms of types.
 const (
-	NoType        TypeKind = iota // not known: Err says why
-	NamedType                     // class, struct, enum, interface, primitive: Module and Token
-	ArrayType                     // Elem, Rank; of rank 1 it may still be one with bounds: MultiDim
-	PointerType                   // Elem
-	ByRefType                     // Elem
-	FunctionType                  // function pointer
-	TypeVariable                  // parameter of a generic type or method that is not instantiated: Token is its number
-	CanonicalType                 // System.__Canon: stands for any reference type in shared code
+	NoType       TypeKind = iota // not known: Err says why
+	NamedType                    // class, struct, enum, interface, primitive: Module and Token
+	ArrayType                    // Elem, Rank; of rank 1 it may still be one with bounds: MultiDim
+	PointerType                  // Elem
+	ByRefType                    // Elem
+	FunctionType                 // function pointer
+	TypeVariable                 // parameter of a generic type or method that is not instantiated: Token is its number
 )
 
 // Type is a type as the runtime has loaded it.

@@ -89,7 +89,7 @@ func (r *Runtime) readModule(m *knownModule, key moduleKey) (err error) {
 		im, err := metadata.OpenImage(v, key.base)
 		switch {
 		case err == nil:
-			m.Image, m.Flat, m.Metadata = key.base, im.Flat, im.Metadata()
+			m.Image, m.Metadata = key.base, im.Metadata()
 		case !errors.Is(err, metadata.ErrFormat) || r.layout.moduleName == unknown:
 			return err
 		default: // its code is in an image of several modules

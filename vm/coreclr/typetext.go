@@ -15,8 +15,6 @@ func (n *namer) text(t *Type) csharp.Text {
 	switch t.Kind {
 	case NamedType:
 		return n.namedType(t)
-	case CanonicalType:
-		return csharp.Text{Shown: "__Canon", Raw: "System.__Canon"}
 	case ArrayType:
 		return n.array(t)
 	case PointerType, ByRefType:

@@ -39,16 +39,17 @@ type runtime struct {
 // Zend/zend_execute.c, vm_exec of Ruby's vm.c, run.c of Perl, lvm.c of Lua, callhelpers.cpp of CoreCLR).
 var runtimes = []runtime{
 	{language: "Java", functions: []string{"JavaCalls::call"}, modules: []string{"libjvm.so"}, jit: true,
-		kind: profile.Java, shows: "jstack %d"},
+		kind: profile.Java, why: "this JVM is none that fpstack reads, or has not begun", shows: "jstack %d"},
 	{language: "JavaScript", functions: []string{"v8::internal::Execution::", "Builtins_JSEntry",
 		"Builtins_InterpreterEntry"}, modules: []string{"libv8"},
 		jit: true, kind: profile.JavaScript},
 	{language: "JavaScript", programs: []string{"electron"}, jit: true, kind: profile.JavaScript,
 		why: "Electron builds V8 with compressed pointers and without its debugging symbols"},
 	{language: "JavaScript", programs: []string{"deno"}, jit: true, kind: profile.JavaScript,
-		why: "Deno builds V8 without its debugging symbols"},
+		why: "Deno builds V8 without its debugging symbols; started with --v8-flags=--perf-basic-prof it names them"},
 	{language: "JavaScript", functions: []string{"JSC::"}, programs: []string{"bun"}, jit: true,
-		kind: profile.JavaScript, why: "Bun runs it in JavaScriptCore, which fpstack does not read"},
+		kind: profile.JavaScript, why: "Bun runs it in JavaScriptCore, which fpstack does not read; started with " +
+			"BUN_JSC_useJITDump=1 it names compiled code"},
 	{language: "Ruby", functions: []string{"rb_vm_exec", "rb_ec_exec_node", "ruby_run_node"},
 		modules: []string{"ruby", "libruby"},
 		shows:   "rbspy snapshot --pid %d"},

@@ -15,6 +15,7 @@ import (
 // bytes, later they are LEB128 numbers (postcard). The module of several in an image is not told: names are used only
 // of an image with one.
 type fullNames struct {
+	at    mem.Addr // where bytes are in memory
 	bytes []byte
 	names []nameRange // by index
 }
@@ -29,14 +30,14 @@ func (n *fullNames) all() []byte {
 	return n.bytes
 }
 
-// newFullNames returns the names, nil where no table of them is found.
-func newFullNames(names, info []byte) *fullNames {
+// newFullNames returns the names, which lie at that address; nil where no table of them is found.
+func newFullNames(at mem.Addr, names, info []byte) *fullNames {
 	const work = 1 << 22 // steps: fields that are read
 	left := work
-	for at := range info {
+	for i := range info {
 		for _, read := range []reader{readFixed, readVarint} {
-			if table := nameTable(info[at:], uint32(len(names)), read, &left); table != nil {
-				return &fullNames{names, table}
+			if table := nameTable(info[i:], uint32(len(names)), read, &left); table != nil {
+				return &fullNames{at, names, table}
 			}
 			if left <= 0 {
 				return nil
@@ -113,39 +114,64 @@ func (n *fullNames) place(index int) int {
 	return i
 }
 
-// nameFully notes which functions have more of their name in the full names than in their symbols. A name that the
-// symbol was not made of is another's: the module may have been replaced while the image was read.
+// nameFully notes which functions have more of their name in the full names than in their symbols, and which have none
+// but that of their export. A name that the symbol was not made of is another's: the module may have been replaced
+// while the image was read.
 func (im *image) nameFully() {
-	if im.fullNames == nil || !im.isModule() {
-		return
-	}
 	for i := range im.functions {
 		f := &im.functions[i]
 		l := parseLabel(string(trimEnd(im.nameOf(f))))
 		if l.role != wasmFunction || l.module != 0 {
 			continue
 		}
-		place := im.fullNames.place(l.index)
-		if place < 0 {
-			continue
-		}
-		if full := string(im.fullNames.text(place)); full != l.name && (l.name == "" || madeOf(l.name, full)) {
-			f.full = uint32(place + 1)
+		if place := im.fullNames.place(l.index); place >= 0 {
+			if full := string(im.fullNames.text(place)); full != l.name && (l.name == "" || madeOf(l.name, full)) {
+				f.full = int32(place + 1)
+			}
+		} else if place := im.exports.place(l.index); place >= 0 && l.name == "" {
+			f.full = -int32(place + 1)
 		}
 	}
+}
+
+// entered returns whether the image has code by which the host enters a function of the module, by its index.
+func (im *image) entered() func(index int) bool {
+	var entries map[int]bool
+	return func(index int) bool {
+		if entries == nil {
+			entries = im.entries()
+		}
+		return entries[index]
+	}
+}
+
+func (im *image) entries() map[int]bool {
+	out := map[int]bool{}
+	for i := range im.functions {
+		l := parseLabel(string(trimEnd(im.nameOf(&im.functions[i]))))
+		if _, number, ok := strings.Cut(l.name, "_to_wasm_trampoline"); ok && l.role == entryGlue && l.module == 0 {
+			if index, _, ok := bracketed(number, ""); ok {
+				out[index] = true
+			}
+		}
+	}
+	return out
 }
 
 // isModule reports whether the image is of one module: of which of several the table of names is, is not known.
 func (im *image) isModule() bool { return order.Uint32(im.header[48:])&flagModule != 0 }
 
-// fullOf returns where the full name of f is in memory, and its bytes; false where its symbol has it.
+// fullOf returns where the full name of f is in memory, or that of its export, and its bytes; false where its symbol
+// has its name, or nothing has.
 func (im *image) fullOf(f *function) (mem.Addr, []byte, bool) {
+	n, place := im.fullNames, int(f.full)-1
+	if f.full < 0 {
+		n, place = im.exports, -int(f.full)-1
+	}
 	if f.full == 0 {
 		return 0, nil, false
 	}
-	place := int(f.full - 1)
-	return im.base + mem.Addr(im.sections[".name.wasm"].offset) + mem.Addr(im.fullNames.names[place].offset),
-		im.fullNames.text(place), true
+	return n.at + mem.Addr(n.names[place].offset), n.text(place), true
 }
 
 // madeOf reports whether wasmtime made the name of a symbol of the name full: characters that are not printed, and

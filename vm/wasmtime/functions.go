@@ -18,9 +18,9 @@ type function struct {
 	start, end uint32
 	symbol     uint32 // number in .symtab
 	name       uint32 // offset in .strtab
-	// full is the place in fullNames.names, from 1, of a function whose symbol has no name, or less than the whole; 0
-	// for others.
-	full uint32
+	// full is the place in fullNames.names, from 1, of a function whose symbol has no name, or less than the whole;
+	// below 0 that in exports; 0 for others.
+	full int32
 }
 
 var errSymbols = errors.New(".symtab is malformed")

@@ -29,7 +29,6 @@ const (
 // What the header of an image has. Source: crates/environ/src/obj.rs (ELFOSABI_WASMTIME, EF_WASMTIME_MODULE,
 // EF_WASMTIME_COMPONENT).
 const (
-	osABI        = 200
 	flagModule   = 1
 	flagCompound = 2
 
@@ -54,7 +53,6 @@ type layout struct {
 	header   []byte // and the section table: what shows that the image is still the same
 	table    []byte
 	tableAt  mem.Addr
-	size     uint64
 	sections map[string]section
 	path     string // of the file that it was loaded from, "" for none
 }
@@ -67,6 +65,7 @@ type image struct {
 	symbols   []byte     // .symtab
 	names     []byte     // .strtab
 	fullNames *fullNames // nil for none
+	exports   *fullNames // nil for none
 	positions positions
 	frames    *cfi.Table   // nil for none
 	lines     *lines       // nil for none
@@ -126,7 +125,7 @@ func layoutAt(v *view.View, base mem.Addr, x *maps.Mapping) (*layout, error) {
 	case n > maxSections:
 		return nil, fmt.Errorf("it has %d sections, at most %d are read", n, maxSections)
 	}
-	l.tableAt, l.table, l.size = base+mem.Addr(at), make([]byte, n*sectionSize), at+n*sectionSize
+	l.tableAt, l.table = base+mem.Addr(at), make([]byte, n*sectionSize)
 	if _, err := v.ReadMem(l.table, l.tableAt); err != nil {
 		return nil, err
 	}
@@ -216,7 +215,7 @@ func (r *Runtime) contentOf(im *image) uint64 {
 	var h maphash.Hash
 	h.SetSeed(r.seed)
 	for _, b := range [][]byte{[]byte(im.path), im.header, im.table, im.symbols, im.names, im.fullNames.all(),
-		im.positions.code, im.positions.file} {
+		im.exports.all(), im.positions.code, im.positions.file} {
 		maphash.WriteComparable(&h, len(b))
 		h.Write(b)
 	}
@@ -265,12 +264,15 @@ func (im *image) fill(v *view.View) (err error) {
 	frames, errs[3] = im.hold(v, ".eh_frame")
 	im.missing = errors.Join(errs[:]...)
 	im.positions = newPositions(places)
-	if len(names) > 0 {
-		im.fullNames = newFullNames(names, info)
+	if im.isModule() {
+		if len(names) > 0 {
+			im.fullNames = newFullNames(im.addr(".name.wasm"), names, info)
+		}
+		im.exports = newExports(im.addr(".wasmtime.info"), info, im.entered())
 		im.nameFully()
 	}
 	if len(frames) > 0 {
-		im.frames = cfi.New(cfi.Config{EHFrame: cfi.Section{Addr: uint64(im.base) + im.sections[".eh_frame"].offset,
+		im.frames = cfi.New(cfi.Config{EHFrame: cfi.Section{Addr: uint64(im.addr(".eh_frame")),
 			Data: frames}, WordSize: im.arch.WordSize, Order: im.arch.Order, AArch64: im.arch == regs.ARM64,
 			Budget: im.budget})
 	}
@@ -294,14 +296,17 @@ func (im *image) still(v *view.View) bool {
 	return holds(v, im.nameAt(0), im.names) && im.unchanged(v)
 }
 
+// addr is where a section lies.
+func (im *image) addr(name string) mem.Addr { return im.base + mem.Addr(im.sections[name].offset) }
+
 // symbolAt is where symbol number i lies.
 func (im *image) symbolAt(i uint32) mem.Addr {
-	return im.base + mem.Addr(im.sections[".symtab"].offset) + mem.Addr(i)*symbolSize
+	return im.addr(".symtab") + mem.Addr(i)*symbolSize
 }
 
 // nameAt is where the string at offset o of .strtab lies.
 func (im *image) nameAt(o uint32) mem.Addr {
-	return im.base + mem.Addr(im.sections[".strtab"].offset) + mem.Addr(o)
+	return im.addr(".strtab") + mem.Addr(o)
 }
 
 // code reads the first bytes of a function, at most n.

@@ -87,6 +87,41 @@ func (n *fullNames) of(index int) string {
 	return ""
 }
 
+// TestExports reads the beginnings of .wasmtime.info of four versions, and of none that contradicts the image.
+func TestExports(t *testing.T) {
+	const imports = "\x02\x00\x04host\x04wait\x00\x00\x00\x04host\x05enter\x00\x01"
+	const exports = "\x04\x03mem\x02\x00\x04work\x00\x05\x05again\x00\x05\x04wait\x00\x00"
+	const pooled = "\x06\x04host\x04wait\x05enter\x03mem\x04work\x05again\x00" +
+		"\x02\x00\x01\x02\x00\x00\x00\x01\x03\x00\x01\x04\x04\x02\x00\x05\x00\x05\x06\x00\x05\x02\x00\x00"
+	const rest = "\x00\x00\x00\x01\x01\x00"
+	for _, tc := range []struct {
+		name, info string
+		entered    int
+		want       string // of function 5
+	}{
+		{"v22", "\x00" + imports + exports + rest, 5, "work"},
+		{"with a name", "\x01\x02it" + imports + exports + rest, 5, "work"},
+		{"v40", "\x00\x00" + imports + exports + rest, 5, "work"},
+		{"v44", "\x00" + pooled + rest, 5, "work"},
+		{"no imports", "\x00\x00\x00\x01\x03run\x00\x05" + rest, 5, "run"},
+		{"the host cannot enter it", "\x00" + imports + exports + rest, 6, ""},
+		{"imports out of order", "\x00\x01\x00\x04host\x04wait\x00\x01" + exports + rest, 5, ""},
+		{"a name that is no text", "\x00" + imports + "\x01\x03\xff\xfe\xfd\x00\x05" + rest, 5, ""},
+		{"a kind that there is not", "\x00" + imports + "\x01\x03run\x05\x05" + rest, 5, ""},
+		{"a text that is not in the pool", "\x00\x01\x03run\x00\x00\x01\x02\x00\x05" + rest, 5, ""},
+	} {
+		entered := func(index int) bool { return index == tc.entered }
+		if got := newExports(0, []byte(tc.info), entered).of(5); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+		for n := range len(tc.info) - len(rest) {
+			if got := newExports(0, []byte(tc.info[:n]), entered); got != nil {
+				t.Errorf("%s, %d bytes of it: got %q", tc.name, n, got.of(5))
+			}
+		}
+	}
+}
+
 // TestFullNames finds the table of names in both encodings, behind bytes that are none.
 func TestFullNames(t *testing.T) {
 	names := []string{"na\u00efve name<with, spaces>", "beta"}
@@ -102,12 +137,12 @@ func TestFullNames(t *testing.T) {
 		at += len(n)
 	}
 	for way, info := range map[string][]byte{"fixed": append(fixed, 9, 9), "varint": append(varint, 9, 9)} {
-		n := newFullNames(all, info)
+		n := newFullNames(0, all, info)
 		if n.of(0) != names[0] || n.of(2) != names[1] || n.of(1) != "" || n.of(3) != "" || n.of(-1) != "" {
 			t.Errorf("%s: got %q, %q, %q", way, n.of(0), n.of(1), n.of(2))
 		}
 		info[len(info)-3]++ // the last length
-		if n := newFullNames(all, info); n != nil {
+		if n := newFullNames(0, all, info); n != nil {
 			t.Errorf("%s: a table that does not fit is taken: %+v", way, n)
 		}
 	}

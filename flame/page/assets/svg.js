@@ -85,7 +85,7 @@ function start(data) {
 		forward.grain = type.grain;
 		reversed = null;
 		lost = head.diff ? lostOf(forward) : [];
-		wait.textContent = `${roughly(type.waiting, type.total)} ${type.waited}: ${S.wait ? 'fold away' : 'show'}`;
+		wait.textContent = `${S.wait ? 'Hide' : 'Show'} waits (${roughly(type.waiting, type.total)})`;
 	}
 	function render() {
 		sum();

@@ -226,7 +226,7 @@ await check("what ended in the kernel's own code did not wait", 'perf.html', {},
 	equal(await value(page, 'total'), 70, 'total of vfs_read without what waits');
 	await choose(page, '^main$');
 	equal(await value(page, 'total'), 90, 'total of main without what waits');
-	equal(await text(page, '#wait'), '10 % of samples were waiting: show', 'button');
+	equal(await text(page, '#wait'), 'Show waits (10 %)', 'button');
 });
 for (const form of ['html', 'svg']) await check(`what waits is folded away at first, in ${form}`, `idle.${form}`, {},
 	async page => {
@@ -235,12 +235,11 @@ for (const form of ['html', 'svg']) await check(`what waits is folded away at fi
 		const all = (await page.locator('#rows g > title').allTextContents()).find(t => t.startsWith('all: '));
 		return Number(/[\d,]+/.exec(all)[0].replaceAll(',', ''));
 	};
-	const button = page.getByRole('button', {name: 'of samples were waiting'}).or(page.getByRole('button',
-		{name: 'what waits'}));
+	const button = page.getByRole('button', {name: /waits \(|what waits/});
 	const drawn = () => (form === 'html' ? page.locator('#canvas').getAttribute('aria-label') :
 		page.locator('#rows').textContent());
 	const percentage = Math.round(100 * want.waiting / want.total);
-	equal(await button.innerText(), `${percentage} % of samples were waiting: show`, 'switch');
+	equal(await button.innerText(), `Show waits (${percentage} %)`, 'switch');
 	equal(await root(), want.total - want.waiting, 'total, folded away');
 	if (form === 'svg') holds(!/epoll_wait/.test(await drawn()), 'a wait is drawn');
 	await search(page, '^hash$');
@@ -248,7 +247,7 @@ for (const form of ['html', 'svg']) await check(`what waits is folded away at fi
 		' of what did not wait', 'share of hash');
 	await blur(page);
 	await button.click();
-	equal(await button.innerText(), `${percentage} % of samples were waiting: fold away`, 'switch, shown');
+	equal(await button.innerText(), `Hide waits (${percentage} %)`, 'switch, shown');
 	equal(await root(), want.total, 'total, shown');
 	equal((await text(page, '#share')).replace(/.* · /, ''), share(want.hash, want.total) + ' of all',
 		'share of hash, shown');
@@ -279,12 +278,12 @@ for (const form of ['html', 'svg']) await check(`where all waits nothing is fold
 	if (form === 'svg') holds(/poll/.test(await page.locator('#rows').textContent()), 'nothing is drawn');
 	else equal(await page.locator('#details .value').first().innerText(),
 		'total of thread time 10 ns · 100.00 % of all', 'details');
-	equal(await page.getByRole('button', {name: /was waiting|what waits/}).innerText(),
-		'100 % of thread time was waiting: fold away', 'switch');
+	equal(await page.getByRole('button', {name: /waits \(|what waits/}).innerText(),
+		'Hide waits (100 %)', 'switch');
 });
 for (const doc of ['lines-10000', 'diff', 'empty', 'deep']) for (const form of ['html', 'svg']) await check(
 	`no switch where nothing waits: ${doc}.${form}`, `${doc}.${form}`, {}, async page => {
-	equal(await page.getByRole('button', {name: /waiting|what waits/}).count(), 0, 'number of switches');
+	equal(await page.getByRole('button', {name: /waits \(|what waits/}).count(), 0, 'number of switches');
 });
 await check('search and threads give shares of what is shown', 'shop.html', {}, async page => {
 	const shown = want.total - want.waiting, worker = page.locator('#threads-menu .thread',
@@ -391,6 +390,87 @@ await check('copy name and stack', origin + 'shop.html', {permissions: ['clipboa
 	await page.keyboard.press('Shift+C');
 	await page.waitForFunction(async () => (await navigator.clipboard.readText()).includes('\n'));
 	equal(await page.evaluate(() => navigator.clipboard.readText()), 'copy\nwork\nmain', 'stack');
+});
+await check('functions of every language are in the tables, and have native frames or are them', 'languages.html', {},
+	async page => {
+	const rows = async () => (await page.locator('#sheet tbody tr').evaluateAll(list =>
+		list.map(r => r.querySelector('.name').textContent + ' ' + r.cells[0].firstChild.data))).join(', ');
+	await page.keyboard.press('l');
+	// Most of the time is below functions of languages: what was done for them is theirs at first.
+	equal(await text(page, '#fold'), 'Show native frames', 'switch');
+	equal(await rows(), 'handler 50, blur 20, memcpy 20, iterencode 10, main 0', 'functions, native frames folded');
+	await page.locator('#fold').click();
+	equal(await rows(), 'memcpy 40, handler 30, blur 20, PyDict_Next 10, main 0, v8::Compile 0, iterencode 0, call 0',
+		'functions, native frames shown');
+	holds(/fold=0/.test(await hash(page)), 'the address does not keep it');
+	for (const [name, total] of [['handler', 50], ['iterencode', 15], ['blur', 20]]) {
+		await page.getByRole('button', {name, exact: true}).first().click();
+		equal(await value(page, 'total'), total, `sandwich of ${name}`);
+		await blur(page);
+		await page.keyboard.press('Escape');
+		await menu(page, `^${name}$`, 'Hide frames of this name');
+		equal(await text(page, '#share'), share(0, 1) + ' of all', `share of ${name}, hidden`);
+		await page.locator('#chips button').first().click();
+		await page.locator('#q').fill('');
+	}
+	await blur(page);
+	await page.keyboard.press('v');
+	await choose(page, '^handler$');
+	equal(await value(page, 'self'), 50, 'self of handler, folded by key');
+});
+for (const [doc, shown] of [['shop.html', false], ['languages.html', true]]) await check(
+	`a switch for native frames in ${doc} only where a language has some`, doc, {}, async page => {
+	equal(await page.locator('#fold').isVisible(), shown, 'the switch is there');
+});
+await check('Esc closes one thing at a time, and the focus returns', 'shop.html', {}, async page => {
+	const focus = () => page.evaluate(() => document.activeElement.id);
+	await choose(page, '^work$');
+	await page.keyboard.press('s');
+	await page.keyboard.press('l');
+	await page.locator('#sheet').focus();
+	await page.keyboard.press('t');
+	holds(await page.locator('#threads-menu').isVisible(), 'no menu of threads');
+	await page.keyboard.press('Escape');
+	equal(await focus(), 'threads', 'focus after the menu');
+	holds(await page.locator('#drawer').isVisible(), 'the tables closed with the menu');
+	await page.locator('#sheet').focus();
+	await page.keyboard.press('Escape');
+	equal(await focus(), 'tables', 'focus after the tables');
+	holds(!await page.locator('#drawer').isVisible(), 'the tables are open');
+	holds(/sand=work/.test(await hash(page)), 'the sandwich closed with the tables');
+	await page.keyboard.press('Escape');
+	holds(!/sand=/.test(await hash(page)), 'the sandwich is there');
+	holds(/q=/.test(await hash(page)), 'the search closed with the sandwich');
+	await page.keyboard.press('Escape');
+	equal(await hash(page), '', 'address in the end');
+});
+await check('time and threads by keys', 'shop.html', {}, async page => {
+	await page.locator('#time').focus();
+	for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowRight');
+	equal(await hash(page), 'from=20&to=120', 'range after three steps');
+	await page.keyboard.press('Shift+ArrowRight');
+	equal(await hash(page), 'from=20&to=130', 'longer range');
+	holds(/0\.020 to 0\.130/.test(await page.locator('#spoken').textContent()), 'the range is not said');
+	await page.keyboard.press('Escape');
+	equal(await hash(page), '', 'address after Esc');
+	await page.locator('#lanes').focus();
+	await page.keyboard.press('ArrowDown');
+	holds(/^main 100 ran/.test(await page.locator('#spoken').textContent()), 'the thread is not said');
+	await page.keyboard.press('Enter');
+	equal(await hash(page), 't=0', 'one thread');
+	await page.keyboard.press('Enter');
+	equal(await hash(page), '', 'all threads again');
+});
+await check('a strip of narrow frames says what it is', 'many.html', {}, async page => {
+	const box = await page.locator('#graph').boundingBox();
+	let told = '';
+	for (let y = 4; y < box.height && !told; y += 8) for (let x = 2; x < box.width && !told; x += 7) {
+		await page.mouse.move(box.x + x, box.y + y);
+		const tip = await text(page, '#tip');
+		if (/too narrow to draw/.test(tip)) told = tip;
+	}
+	holds(/^\d[\d,]* frames? too narrow to draw\s+zoom in to see more\s+total .* % of all/.test(told),
+		`the tip of a strip is ${told}`);
 });
 await check('keys alone', 'shop.html', {}, async page => {
 	await page.keyboard.press('ArrowUp');

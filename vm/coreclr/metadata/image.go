@@ -65,9 +65,6 @@ func (im *Image) Native() (mem.Addr, bool, error) {
 	return at, ok && rva != 0, nil
 }
 
-// Tables reads the metadata of im.
-func (im *Image) Tables() (*Tables, error) { return Open(im.view, im.metadata) }
-
 // readHeaders reads the headers, and returns the directory of the CLI header.
 func (im *Image) readHeaders() (cli directory, err error) {
 	dos := make([]byte, 64)

@@ -47,7 +47,6 @@ type span struct {
 type Tables struct {
 	view *view.View
 	root mem.Addr
-	size uint32 // up to the end of the last stream
 
 	strings, blobs, guids, pdb span
 	tables                     [tableCount]table
@@ -77,14 +76,8 @@ func Open(v *view.View, root mem.Addr) (*Tables, error) {
 	return t, nil
 }
 
-// Root is where the metadata begins.
-func (t *Tables) Root() mem.Addr { return t.root }
-
 // ID is that of the module.
 func (t *Tables) ID() ID { return t.id }
-
-// Size is how many bytes the metadata takes, its streams included.
-func (t *Tables) Size() uint32 { return t.size }
 
 // HasName reports whether a is an address in the heap of names.
 func (t *Tables) HasName(a mem.Addr) bool { return a-t.strings.at < mem.Addr(t.strings.size) }
@@ -118,8 +111,6 @@ func (t *Tables) readStreams() (tables span, err error) {
 		at = next
 		if end := uint64(s.at-t.root) + uint64(s.size); end > 1<<32-1 {
 			return span{}, fmt.Errorf("%w: a stream ends at %#x", ErrFormat, end)
-		} else {
-			t.size = max(t.size, uint32(end))
 		}
 		switch name {
 		case "#Strings":

@@ -105,7 +105,7 @@ func (d *drawing) methods(t *testing.T) string {
 	t.Helper()
 	tables := d.open(t)
 	var out []string
-	for rid := range tables.Methods() {
+	for rid := range tables.tables[methodDefs].rows {
 		m, err := tables.Method(rid + 1)
 		if err != nil {
 			out = append(out, err.Error())
@@ -187,7 +187,7 @@ func TestContradictions(t *testing.T) {
 			d := plain()
 			change(d)
 			tables := d.open(t)
-			for rid := range tables.Methods() {
+			for rid := range tables.tables[methodDefs].rows {
 				if m, err := tables.Method(rid + 1); !errors.Is(err, ErrFormat) {
 					t.Errorf("method %d: %v, %v, want ErrFormat", rid+1, m, err)
 				}
@@ -349,7 +349,7 @@ func TestImageForms(t *testing.T) {
 		t.Fatalf("mapped image: %+v, %v", other, err)
 	}
 	for _, x := range []*Image{im, other} {
-		tables, err := x.Tables()
+		tables, err := Open(x.view, x.metadata)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -381,7 +381,7 @@ func TestUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables, err := im.Tables()
+	tables, err := Open(im.view, im.metadata)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,7 +404,7 @@ func use(data []byte, steps int64) (methods int) {
 	v := over(mem.NewOverlay(nil, mem.Range{Start: drawnAt, Data: data}), b)
 	if im, err := OpenImage(v, drawnAt); err == nil {
 		im.Debug()
-		if t, err := im.Tables(); err == nil {
+		if t, err := Open(im.view, im.metadata); err == nil {
 			methods = useTables(t)
 		}
 	}
@@ -416,13 +416,12 @@ func use(data []byte, steps int64) (methods int) {
 
 func useTables(t *Tables) (methods int) {
 	t.Assembly()
-	for rid := range min(t.Methods()+1, 1<<8) {
+	for rid := range min(t.tables[methodDefs].rows+1, 1<<8) {
 		if m, err := t.Method(rid); err == nil {
 			methods++
 			t.Implements(m.Path[len(m.Path)-1].RID, "I")
 		}
 		t.MethodLines(rid)
-		t.Kickoff(rid)
 	}
 	return methods
 }

@@ -64,7 +64,7 @@ func openFile(t *testing.T, path string) *metadata.Tables {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables, err := im.Tables()
+	tables, err := metadata.Open(&v, im.Metadata())
 	if err != nil {
 		t.Fatal(err)
 	}

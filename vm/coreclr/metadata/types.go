@@ -56,9 +56,6 @@ func (t *Tables) Method(rid uint32) (*Method, error) {
 	return m, err
 }
 
-// Methods is how many methods there are.
-func (t *Tables) Methods() uint32 { return t.tables[methodDefs].rows }
-
 // owner is the type that declares a method: the last one whose list of methods begins at it or before.
 func (t *Tables) owner(method uint32) (uint32, error) {
 	if n := t.tables[methodPtrs].rows; n > 0 { // lists lead to rows that lead to methods
@@ -229,15 +226,6 @@ func (t *Tables) MethodLines(rid uint32) (document, blob uint32, err error) {
 func (t *Tables) Document(rid uint32) (blob uint32, err error) {
 	r, err := t.row(documents, rid)
 	return r[0], err
-}
-
-// Kickoff is the method that starts the state machine which a method resumes, as a portable PDB says; 0 for none.
-func (t *Tables) Kickoff(method uint32) (rid uint32, err error) {
-	err = t.matching(machines, 0, method, func(r row) bool {
-		rid = r[1]
-		return false
-	})
-	return rid, err
 }
 
 // Unchanged reports whether the module is still the one whose headers were read, by v, which must keep nothing: a

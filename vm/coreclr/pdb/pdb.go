@@ -70,12 +70,6 @@ func Parse(data []byte, b *work.Budget) (*File, error) {
 // ID is the id of f.
 func (f *File) ID() ID { return ID(f.tables.PdbID()) }
 
-// Kickoff is the row of the method that starts the state machine which the method with that row resumes; 0 for none.
-func (f *File) Kickoff(method uint32) (uint32, error) {
-	f.view = f.whole
-	return f.tables.Kickoff(method)
-}
-
 // Point is where in a source the IL from an offset on comes from.
 type Point struct {
 	Offset   uint32

@@ -119,7 +119,6 @@ func use(data []byte, steps int64) (points int) {
 			points++
 			return true
 		})
-		f.Kickoff(rid)
 		f.Line(rid, 1<<31)
 	}
 	return points

@@ -11,7 +11,6 @@ type Type struct {
 	Name       string // tp_name: with the module for types of C alone
 	Flags      uint64
 	basicSize  uint64
-	dictOffset int64
 }
 
 // Flags of types that tell builtin ones and what is derived from them. Source: Include/object.h.
@@ -23,7 +22,6 @@ const (
 	FlagBytes = 1 << 27
 	FlagStr   = 1 << 28
 	FlagDict  = 1 << 29
-	FlagError = 1 << 30
 	FlagType  = 1 << 31
 )
 
@@ -70,7 +68,7 @@ func (l *Layout) TypeAt(m *view.View, a mem.Addr) (Type, bool) {
 		return Type{}, false
 	}
 	t := Type{Addr: a, Base: mem.Addr(order.Uint64(b[typeBase:])), Flags: order.Uint64(b[typeFlags:]),
-		basicSize: order.Uint64(b[typeBasicSize:]), dictOffset: int64(order.Uint64(b[typeDictOffset:]))}
+		basicSize: order.Uint64(b[typeBasicSize:])}
 	name := mem.Addr(order.Uint64(b[typeName:]))
 	t.Name, ok, _ = m.Text(name, maxTypeName) // not whole where it failed
 	return t, ok && t.Name != ""

@@ -128,25 +128,6 @@ func (m Method) Name(name string) string {
 	return m.Class + "." + name
 }
 
-// OwnName is the name that the closure at function was given when it was made, which V8 shows in place of the one that
-// all closures share: that of a computed key, or one that a program has set. It is false where there is none. It is
-// read from objects that move and change, as [Heap.ClassOf].
-func (h Heap) OwnName(function mem.Addr) (name string, ok bool) {
-	_ = h.properties(function, func(k, value Tagged) bool {
-		if !h.isString(k, "name") {
-			return true
-		}
-		if a, isObject := value.Object(); isObject {
-			if typ, err := h.Type(a); err == nil && typ < h.Types.FirstNonstring {
-				name, err = h.String(value, MaxName)
-				ok = err == nil && name != ""
-			}
-		}
-		return false
-	})
-	return name, ok
-}
-
 // isString reports whether t is a string with that text.
 func (h Heap) isString(t Tagged, text string) bool {
 	a, ok := t.Object()

@@ -35,12 +35,6 @@ type Code struct {
 	Positions Tagged
 }
 
-// Contains reports whether pc lies in the code's instructions, or right behind them, where a call that does not return
-// would.
-func (c Code) Contains(pc mem.Addr) bool {
-	return pc >= c.Start && uint64(pc-c.Start) <= uint64(c.Size)
-}
-
 // maxCode bounds the instructions of one function, bytes.
 const maxCode = 64 << 20
 

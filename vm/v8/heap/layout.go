@@ -227,8 +227,8 @@ type CodeFields struct {
 
 // DeoptIndices are elements of a DeoptimizationData.
 type DeoptIndices struct {
-	InlinedCount, Literals, Shared, Inlining int32
-	Wrapped                                  bool // Shared is a SharedFunctionInfoWrapper
+	InlinedCount, Literals, Inlining int32
+	Shared                           int32 // bare, or in a SharedFunctionInfoWrapper
 }
 
 // FrameType is the name of a frame type, as InterpretedFrame or BuiltinExitFrame, of the number in a frame's marker.

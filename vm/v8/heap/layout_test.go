@@ -70,19 +70,19 @@ func TestRead(t *testing.T) {
 		shared, nameOrScope, script, positions, data    int32
 		deopt, table, start, flags, size                int32
 		baseline, turbofan, vars, literals, sfi, inline int32
-		wrapped, codeInline                             bool
+		codeInline                                      bool
 		interpreted                                     int32
 	}{
-		{"16.20.2", Version{9, 4, 146}, 24, 16, 32, 32, 54, 16, 24, 96, 48, 40, 11, 13, 3, 2, 6, 7, false, true, 11},
-		{"18.0.0", Version{10, 1, 124}, 24, 16, 32, 32, 54, 16, 24, 128, 48, 40, 11, 13, 3, 2, 6, 7, false, true, 12},
-		{"18.20.8", Version{10, 2, 154}, 24, 16, 32, 32, 56, 16, 24, 128, 48, 40, 11, 13, 3, 2, 6, 7, false, true, 12},
-		{"20.20.2", Version{11, 3, 244}, 24, 16, 32, 32, 54, 16, 24, 40, 48, 56, 11, 13, 3, 2, 6, 7, false, false, 13},
-		{"21.7.3", Version{11, 8, 172}, 32, 16, 32, 32, 52, 8, 16, 32, 40, 44, 11, 13, 3, 2, 6, 7, false, false, 13},
-		{"22.23.3", Version{12, 4, 254}, 32, 16, 32, 24, 64, 8, 16, 40, 48, 52, 10, 12, 3, 2, 6, 7, false, false, 13},
-		{"23.11.1", Version{12, 9, 202}, 32, 24, 40, 24, 64, 8, 16, 40, 48, 52, 10, 12, 5, 2, 6, 7, true, false, 13},
-		{"24.21.0", Version{13, 6, 233}, 32, 24, 40, 24, 64, 8, 16, 40, 52, 56, 10, 12, 5, 3, 7, 8, true, false, 14},
-		{"25.9.0", Version{14, 1, 146}, 32, 24, 40, 24, 64, 8, 16, 40, 52, 56, 10, 12, 5, 3, 7, 8, true, false, 14},
-		{"26.10.0", Version{14, 6, 202}, 32, 24, 40, 24, 64, 8, 16, 40, 52, 56, 11, 13, 5, 3, 7, 8, true, false, 4},
+		{"16.20.2", Version{9, 4, 146}, 24, 16, 32, 32, 54, 16, 24, 96, 48, 40, 11, 13, 3, 2, 6, 7, true, 11},
+		{"18.0.0", Version{10, 1, 124}, 24, 16, 32, 32, 54, 16, 24, 128, 48, 40, 11, 13, 3, 2, 6, 7, true, 12},
+		{"18.20.8", Version{10, 2, 154}, 24, 16, 32, 32, 56, 16, 24, 128, 48, 40, 11, 13, 3, 2, 6, 7, true, 12},
+		{"20.20.2", Version{11, 3, 244}, 24, 16, 32, 32, 54, 16, 24, 40, 48, 56, 11, 13, 3, 2, 6, 7, false, 13},
+		{"21.7.3", Version{11, 8, 172}, 32, 16, 32, 32, 52, 8, 16, 32, 40, 44, 11, 13, 3, 2, 6, 7, false, 13},
+		{"22.23.3", Version{12, 4, 254}, 32, 16, 32, 24, 64, 8, 16, 40, 48, 52, 10, 12, 3, 2, 6, 7, false, 13},
+		{"23.11.1", Version{12, 9, 202}, 32, 24, 40, 24, 64, 8, 16, 40, 48, 52, 10, 12, 5, 2, 6, 7, false, 13},
+		{"24.21.0", Version{13, 6, 233}, 32, 24, 40, 24, 64, 8, 16, 40, 52, 56, 10, 12, 5, 3, 7, 8, false, 14},
+		{"25.9.0", Version{14, 1, 146}, 32, 24, 40, 24, 64, 8, 16, 40, 52, 56, 10, 12, 5, 3, 7, 8, false, 14},
+		{"26.10.0", Version{14, 6, 202}, 32, 24, 40, 24, 64, 8, 16, 40, 52, 56, 11, 13, 5, 3, 7, 8, false, 4},
 	} {
 		l := layoutOf(t, tc.node)
 		got := tc
@@ -93,7 +93,7 @@ func TestRead(t *testing.T) {
 		got.flags, got.size = l.Code.Flags, l.Code.Size
 		got.baseline, got.turbofan, got.vars = l.Kinds.Baseline, l.Kinds.Turbofan, l.Scope.FirstVars
 		got.literals, got.sfi, got.inline = l.Deopt.Literals, l.Deopt.Shared, l.Deopt.Inlining
-		got.wrapped, got.codeInline = l.Deopt.Wrapped, l.Code.Inline
+		got.codeInline = l.Code.Inline
 		if got != tc {
 			t.Errorf("node %s:\n got %+v\nwant %+v", tc.node, got, tc)
 		}

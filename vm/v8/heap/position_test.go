@@ -162,11 +162,6 @@ func TestCodeOf(t *testing.T) {
 			t.Errorf("%+v, %v; want %+v", got, err, want)
 		}
 	}
-	for pc, in := range map[mem.Addr]bool{0x4fff: false, 0x5000: true, 0x5064: true, 0x5065: false} {
-		if want.Contains(pc) != in {
-			t.Errorf("%#x: %v", pc, !in)
-		}
-	}
 	huge := d.object(d.Types.Code, 0, 0, 0, 0, 0x5000, Tagged(0xffffffff<<32))
 	for what, bad := range map[string]Tagged{"no code": d.object(199), "another stream": d.object(
 		d.Types.InstructionStream, d.object(199)), "huge": huge} {

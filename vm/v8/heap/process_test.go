@@ -240,7 +240,7 @@ func (p *process) codeAt(pc mem.Addr) (Code, bool) {
 		if v, err := mem.Uint(p, a, 8, le); err != nil || v&3 != 1 {
 			continue
 		}
-		if c, err := p.CodeOf(TagOf(a)); err == nil && c.Contains(pc) && pc > c.Start {
+		if c, err := p.CodeOf(TagOf(a)); err == nil && pc > c.Start && uint64(pc-c.Start) <= uint64(c.Size) {
 			p.codes[pc] = c.Addr
 			return c, true
 		}
@@ -533,4 +533,23 @@ func same(g named, w truthFrame) bool {
 	file := g.file == w.file || g.file == Eval && w.file == ""
 	where := g.line == w.line && g.column == w.column || w.function == "wait"
 	return name && file && where
+}
+
+// OwnName is the name that the closure at function was given when it was made, which V8 shows in place of the one that
+// all closures share: that of a computed key, or one that a program has set. It is false where there is none. It is
+// read from objects that move and change, as [Heap.ClassOf].
+func (h Heap) OwnName(function mem.Addr) (name string, ok bool) {
+	_ = h.properties(function, func(k, value Tagged) bool {
+		if !h.isString(k, "name") {
+			return true
+		}
+		if a, isObject := value.Object(); isObject {
+			if typ, err := h.Type(a); err == nil && typ < h.Types.FirstNonstring {
+				name, err = h.String(value, MaxName)
+				ok = err == nil && name != ""
+			}
+		}
+		return false
+	})
+	return name, ok
 }

@@ -213,13 +213,13 @@ func (l *Layout) derive(lookup func(string) (int32, bool)) {
 	}
 	for _, wrapped := range wrappedShared {
 		if index, ok := lookup(debugPrefix + wrapped); ok {
-			l.Deopt.Shared, l.Deopt.Wrapped = index, true
+			l.Deopt.Shared = index
 		}
 	}
 	if l.Deopt.Shared == 0 {
 		l.Deopt.Shared = 6
 		if l.Version.AtLeast(12, 8) { // no symbol, yet newer than those that hold it bare
-			l.Deopt.Shared, l.Deopt.Wrapped = l.Deopt.Inlining-1, true
+			l.Deopt.Shared = l.Deopt.Inlining - 1
 		}
 	}
 }

@@ -11,7 +11,8 @@ function read() {
 	S = {...defaults, z: n('z', 0) >>> 0, q: p.get('q') || '',
 		type: Math.min(n('type', head.type), head.types.length - 1) | 0, threads: p.has('t') ?
 		new Set(p.get('t').split('.').filter(Boolean).map(Number)) : null,
-		wait: yes('wait', defaults.wait), flip: yes('flip', null), rev: yes('rev', false),
+		wait: yes('wait', defaults.wait), fold: native ? yes('fold', defaults.fold) : false,
+		flip: yes('flip', null), rev: yes('rev', false),
 			sand: functionOf(p.get('sand')), hide: list(p.get('hide')), focus: list(p.get('focus')),
 			ignore: list(p.get('ignore')), rec: yes('rec', false), size: yes('size', false),
 		theme: p.get('theme') || '', chart: n('chart', -1) | 0, range: p.has('from') ? [n('from', 0), n('to', 0)] :
@@ -22,7 +23,8 @@ function write(push) {
 	const p = new URLSearchParams(), set = (k, v, d) => {
 		if (v !== d) p.set(k, v === true ? 1 : v === false ? 0 : v);
 	};
-	for (const k of ['z', 'q', 'type', 'wait', 'flip', 'rev', 'rec', 'size', 'theme', 'chart', 'lanes', 'table']) set(k,
+	for (const k of ['z', 'q', 'type', 'wait', 'fold', 'flip', 'rev', 'rec', 'size', 'theme', 'chart', 'lanes',
+		'table']) set(k,
 		S[k], defaults[k]);
 	if (S.threads) p.set('t', [...S.threads].join('.'));
 	if (S.sand >= 0) p.set('sand', labels[S.sand]);

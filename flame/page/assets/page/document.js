@@ -2,8 +2,26 @@
 block('static').remove();
 const {head, frames, runs} = data, names = frames.names, labels = names.map((_, f) => labelOf(frames, f)),
 	N = v => v.toLocaleString('en');
-const defaults = {z: 0, q: '', type: head.type, threads: null, wait: !!head.waits, flip: null, rev: false, sand: -1,
-	hide: [], focus: [], ignore: [], rec: false, size: false, theme: '', chart: -1, range: null, lanes: true,
+// inLanguage marks the nodes of functions of a language and all below them; native those of them that are native code,
+// null if there are none. What waits is not among these: it has a switch of its own.
+const inLanguage = new Uint8Array(data.tree.n), native = (() => {
+	const {n, parent, frame} = data.tree, out = new Uint8Array(n);
+	for (let i = 1; i < n; i++) {
+		const f = frame[i], own = LANGUAGES.includes(frames.kind[f]);
+		inLanguage[i] = own || inLanguage[parent[i]];
+		out[i] = inLanguage[i] && !own && !frames.waits[f] && frames.kind[f] < THREAD;
+	}
+	return out.includes(1) ? out : null;
+})();
+// mostlyLanguage says whether most of what ran is in functions of a language, or was done for them.
+const mostlyLanguage = () => {
+	const {self} = selfs(data, head.type, () => true, false),
+		sum = yes => self.reduce((a, v, i) => yes(i) ? a + v : a, 0);
+	return !!native && sum(i => inLanguage[i]) > sum(() => true) / 2;
+};
+const defaults = {z: 0, q: '', type: head.type, threads: null, wait: !!head.waits, flip: null, rev: false,
+	sand: -1, fold: mostlyLanguage(), hide: [], focus: [], ignore: [], rec: false, size: false, theme: '',
+	chart: -1, range: null, lanes: true,
 	table: ''};
 let S = {...defaults}, V, panes = [], found = null, picked = null, hovered = null, theme = PALETTE.light,
 	shareText = null, viewKey = '', searchKey = '', laid = '', scrolled = '';
@@ -18,6 +36,9 @@ const share = el('output', {id: 'share', htmlFor: 'q'}), finds = el('span', {id:
 const types = el('div', {className: 'group', role: 'group', ariaLabel: 'Value'},
 	...head.types.map((t, i) => button(t.title, 'Show ' + t.title, () => go({type: i, z: 0}), {id: 'type' + i})));
 const wait = el('button', {type: 'button', id: 'wait', onclick: () => go({wait: !S.wait, z: 0})});
+const fold = el('button', {type: 'button', id: 'fold', hidden: !native,
+	title: 'Native code below a function of a language counts as that function (v)',
+	onclick: () => go({fold: !S.fold, z: 0})});
 const popup = (id, label, title) => {
 	const b = button(label, title, () => toggle(b));
 	b.id = id;
@@ -27,17 +48,19 @@ const popup = (id, label, title) => {
 	return b;
 };
 const threads = popup('threads', 'Threads', 'Choose threads (t)'), views = popup('view', 'View', 'Ways to look at it');
+const tables = button('☰', 'Tables (l)', () => go({table: S.table ? '' : 'top'}), {id: 'tables'});
 const bar = el('div', {id: 'bar'}, el('h1', {textContent: head.title, title: head.command || head.title}),
-	head.types.length > 1 ? types : '', wait,
+	head.types.length > 1 ? types : '', wait, fold,
 	el('div', {id: 'search'}, input, finds), threads, views,
-		button('☰', 'Tables (l)', () => go({table: S.table ? '' : 'top'}), {id: 'tables'}),
+		tables,
 		button('◐', 'Theme (d)', () => switchTheme(), {id: 'theme'}),
 		button('?', 'Keys and help (?)', () => help.showModal(), {id: 'help'}));
 const details = el('div', {id: 'details'}), chips = el('div', {id: 'chips'}), colours = el('div', {id: 'colours'}),
 	spoken = el('div', {id: 'spoken', className: 'hidden', role: 'status'});
 const canvas = el('canvas', {id: 'canvas', role: 'img'}), spacer = el('div'),
 	graph = el('div', {id: 'graph', tabIndex: 0, role: 'group', ariaLabel: 'Flame graph'}, canvas, spacer);
-const time = el('canvas', {id: 'time', role: 'img', ariaLabel: 'Activity over time: drag to choose a range',
+const time = el('canvas', {id: 'time', tabIndex: 0, role: 'application',
+	ariaLabel: 'Activity over time: drag, or left and right and with Shift, choose a range',
 	hidden: !runs.task.length});
 const rails = el('canvas', {role: 'img'}), room = el('div'),
 	lanes = el('div', {id: 'lanes', tabIndex: 0, role: 'group', ariaLabel: 'Threads over time', hidden: true}, rails,
@@ -49,8 +72,11 @@ const KEYS = [['/ or Ctrl-F', 'search (twice: the browser’s own)'],
 	['Enter, n / Shift-Enter, N', 'next, previous match'], ['arrows', 'move'], ['Enter', 'zoom in'],
 	['Esc, Backspace', 'back'], ['0', 'everything'], ['i', 'flip (root at the top or the bottom)'],
 	['r', 'reverse (callers above the innermost)'], ['s', 'sandwich: callers and callees of the chosen function'],
-	['t', 'threads'], ['w', 'show what waits, or fold it away'], ['l', 'tables'], ['m', 'menu of the chosen frame'],
-	['d', 'theme'], ['c, C', 'copy name, stack'], ['?', 'this help']];
+	['t', 'threads'], ['w', 'show or hide what waits'],
+	['v', 'show or hide native frames below those of a language'], ['l', 'tables'], ['m', 'menu of the chosen frame'],
+	['← →, with Shift', 'in the strip of time: move the range, change its length'],
+	['↑ ↓ Enter', 'in the lanes: choose a thread, this thread alone'], ['d', 'theme'],
+	['c, C', 'copy name, stack'], ['?', 'this help']];
 const facts = [head.command && 'Command: ' + head.command, head.start && 'Recorded: ' + head.start +
 	(head.duration ? ', ' + head.duration.toFixed(1) + ' s' : ''), head.period && 'Every ' +
 	(head.period * 1000).toFixed(1) + ' ms', N(head.nodes - 1) + ' frames of ' + N(head.frames - 3) + ' functions',

@@ -25,13 +25,17 @@ function move(key) {
 	select([p, i]);
 }
 function back() {
-	if (closeAll()) return;
-	if (S.q && document.activeElement === input) { input.value = ''; go({q: ''}, true); input.blur(); return; }
+	const open = closeAll();
+	if (open) { open.focus(); return; }
+	if (drawer.contains(document.activeElement)) { go({table: ''}, true); tables.focus(); return; }
+	if (S.q && document.activeElement === input) { input.value = ''; go({q: ''}, true); graph.focus(); return; }
 	if (S.z) go({z: V.view.parent[S.z]});
 	else if (S.sand >= 0) go({sand: -1});
 	else if (S.chart >= 0) go({chart: -1});
 	else if (S.rev) go({rev: false});
+	else if (S.range) go({range: null});
 	else if (S.q) { input.value = ''; go({q: ''}, true); }
+	else if (S.table) go({table: ''}, true);
 }
 const chosen = () => picked && picked[1] ? picked : hovered;
 const keys = {
@@ -42,6 +46,7 @@ const keys = {
 		const c = chosen(), f = c ? c[0].view.frame[c[1]] : V.view.frame[S.z];
 		if (frames.kind[f] < THREAD) go({sand: f, z: 0});
 	}, t: () => threads.hidden || toggle(threads), w: () => wait.hidden || wait.click(),
+		v: () => fold.hidden || fold.click(),
 		l: () => go({table: S.table ? '' : 'top'}),
 	m: () => {
 		const c = chosen();

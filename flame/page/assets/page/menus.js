@@ -1,9 +1,10 @@
 // Menus of the bar.
+// closeAll closes what is open of them, and returns what has the focus next, null if none was open.
 const closeAll = () => {
+	const from = menu.hidden ? [threads, views].find(b => !b.pop.hidden) || null : graph;
 	for (const b of [threads, views]) { b.pop.hidden = true; b.ariaExpanded = 'false'; }
-	const was = !menu.hidden;
 	menu.hidden = true;
-	return was;
+	return from;
 };
 function toggle(b) {
 	const show = b.pop.hidden;

@@ -9,9 +9,10 @@ graph.onpointermove = e => {
 		describe(at || picked || [panes[panes.length - 1], S.z]);
 	}
 	canvas.style.cursor = at ? 'pointer' : '';
-	tip.hidden = !at;
-	if (!at) return;
-	const d = lines(...at);
+	const narrow = !at && e.pointerType !== 'touch' && under(e);
+	tip.hidden = !at && !narrow;
+	if (tip.hidden) return;
+	const d = at ? lines(...at) : strip(narrow);
 	tip.replaceChildren(el('b', {textContent: d.name}), el('div', {textContent: d.where}),
 		...d.out.map(([k, v]) => el('div', {}, el('i', {textContent: k + ' '}), v)));
 	tip.style.left = Math.max(4, Math.min(e.clientX + 14, innerWidth - tip.offsetWidth - 8)) + 'px';

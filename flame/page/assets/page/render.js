@@ -1,7 +1,7 @@
 // What follows from a change of state.
 function render() {
-	const key = JSON.stringify([S.type, S.threads && [...S.threads], S.wait, S.rev, S.sand, S.hide, S.focus, S.ignore,
-		S.rec, S.size, S.chart, S.range]);
+	const key = JSON.stringify([S.type, S.threads && [...S.threads], S.wait, S.fold, S.rev, S.sand, S.hide, S.focus,
+		S.ignore, S.rec, S.size, S.chart, S.range]);
 	if (key !== viewKey) {
 		viewKey = key;
 		V = S.chart >= 0 ? chartOf(S.chart) : compute();
@@ -32,8 +32,8 @@ function controls() {
 	const of = S.type + ' ' + (S.threads && [...S.threads]);
 	if (controls.key !== of) { controls.key = of; [controls.waiting, controls.all] = waitingShare(); }
 	wait.hidden = !controls.waiting;
-	wait.textContent =
-		`${roughly(controls.waiting, controls.all)} ${head.types[S.type].waited}: ${S.wait ? 'fold away' : 'show'}`;
+	wait.textContent = `${S.wait ? 'Hide' : 'Show'} waits (${roughly(controls.waiting, controls.all)})`;
+	fold.textContent = (S.fold ? 'Show' : 'Hide') + ' native frames';
 	wait.title = `${amount(controls.waiting)} of ${amount(controls.all)} (w)`;
 	threads.textContent = 'Threads' + (S.threads ? ` ${S.threads.size}/${head.tasks.length}` : '');
 	threads.hidden = head.tasks.length < 2;

@@ -36,7 +36,9 @@ function reveal([p, i]) {
 	if (y < graph.scrollTop) graph.scrollTop = y;
 	else if (y + ROW > graph.scrollTop + graph.clientHeight) graph.scrollTop = y + ROW - graph.clientHeight;
 }
-function hit(e) {
+// under finds what lies below the mouse: pane, node, and behind the last node of a strip of frames too narrow to draw,
+// whose first node is -1-node.
+function under(e) {
 	const box = graph.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top + graph.scrollTop;
 	if (x > graph.clientWidth) return null;
 	for (const p of panes) {
@@ -44,9 +46,17 @@ function hit(e) {
 		if (!r) continue;
 		let lo = 0, hi = r.length / 4;
 		while (lo < hi) { const m = lo + hi >> 1; if (r[4 * m + 1] <= x) lo = m + 1; else hi = m; }
-		if (lo && r[4 * lo - 4] >= 0 && x < r[4 * lo - 3] + r[4 * lo - 2]) return [p, r[4 * lo - 4]];
+		if (lo && x < r[4 * lo - 3] + r[4 * lo - 2]) return [p, r[4 * lo - 4], r[4 * lo - 1]];
 	}
 	return null;
+}
+const hit = e => { const at = under(e); return at && at[1] >= 0 ? at : null; };
+// strip says what a strip of frames stands for.
+function strip([{view}, first, last]) {
+	let n = 0, sum = 0;
+	for (let i = -1 - first; i < last; i = view.end[i]) if (view.total[i] > 0) { n++; sum += view.total[i]; }
+	return {name: n === 1 ? '1 frame too narrow to draw' : `${N(n)} frames too narrow to draw`,
+		where: 'zoom in to see more', out: [['total', `${amount(sum)} · ${percent(sum, whole())}${ofAll()}`]]};
 }
 function act([p, i]) {
 	if (S.sand >= 0) {

@@ -114,7 +114,7 @@ function fillDrawer(again) {
 		const columns = [['self', 'Self'], ['total', 'Total'], ...(head.diff ? [['change', 'Change']] : []),
 			['', 'Function']];
 		content.append(
-			table(`${N(rows.length)} functions${S.z ? ' in this view' : ''}, ` +
+			table(`${N(rows.length)} function${rows.length === 1 ? '' : 's'}${S.z ? ' in this view' : ''}, ` +
 			`of ${amount(all)}${whose(head.types[S.type])}`, rows.slice(0, shownRows), columns, all));
 		if (rows.length > shownRows) content.append(button(`${N(rows.length - shownRows)} more`, 'Show more functions',
 			() => {

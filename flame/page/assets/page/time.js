@@ -103,6 +103,10 @@ function drawLanes() {
 			c.fillStyle = theme.kinds[KINDS[frames.kind[data.tree.frame[node[x]]]]][3];
 			c.fillRect(G + x, y + LANE - 1 - h, 1, h);
 		}
+		if (r === current && document.activeElement === lanes) {
+			c.strokeStyle = theme.text;
+			c.strokeRect(1, y + 0.5, W - 2, LANE - 1);
+		}
 	}
 	c.globalAlpha = 1;
 	shade(c, H);
@@ -110,6 +114,34 @@ function drawLanes() {
 		`${N(allLanes.length)} threads over time, those that ran most first. The menu of threads holds the same names.`;
 }
 lanes.onscroll = drawLanes;
+lanes.onfocus = lanes.onblur = drawLanes;
+
+// By keys a range is chosen in steps of a hundredth, and a thread in the lanes.
+time.onkeydown = e => {
+	const by = e.key === 'ArrowLeft' ? -1 : e.key === 'ArrowRight' ? 1 : 0, all = until / 1e6;
+	if (!by || e.ctrlKey || e.altKey || e.metaKey) return;
+	e.preventDefault();
+	const step = Math.max(1, Math.round(all / 100)), [from, to] = S.range || (by > 0 ? [-step, all / 10 - step] :
+		[all * 0.9 + step, all + step]);
+	const begin = Math.max(0, Math.min(all - step, from + (e.shiftKey ? 0 : by * step))),
+		end = Math.max(begin + step, Math.min(all, to + by * step));
+	go({range: [Math.round(begin), Math.round(end)], z: 0}, true);
+	say(`${(S.range[0] / 1000).toFixed(3)} to ${(S.range[1] / 1000).toFixed(3)} seconds`);
+};
+let current = 0; // the lane that keys choose from
+lanes.onkeydown = e => {
+	const by = e.key === 'ArrowUp' ? -1 : e.key === 'ArrowDown' ? 1 : 0;
+	if (e.key === 'Enter') { e.preventDefault(); alone(allLanes[current].task); return; }
+	if (!by) return;
+	e.preventDefault();
+	current = Math.max(0, Math.min(allLanes.length - 1, current + by));
+	lanes.scrollTop = Math.max(Math.min(lanes.scrollTop, current * LANE), (current + 1) * LANE - lanes.clientHeight);
+	drawLanes();
+	say(`${taskName(allLanes[current].task)} ran ${quantity(allLanes[current].ran, 'nanoseconds')}`);
+};
+// alone chooses one thread, or all again.
+const alone = task => go({threads: S.threads && S.threads.size === 1 && S.threads.has(task) ? null : new Set([task]),
+	z: 0});
 
 // runAt finds what a thread did at a time.
 function runAt(lane, ns) {
@@ -137,8 +169,7 @@ for (const place of [time, lanes]) {
 		const at = msAt(e), from = dragged, lane = place === lanes && laneAt(e);
 		dragged = -1; S.range = null;
 		if (from < 0) return;
-		if (lane && at === from) go({threads: S.threads && S.threads.size === 1 && S.threads.has(lane.task) ? null :
-			new Set([lane.task]), z: 0});
+		if (lane && at === from) alone(lane.task);
 		else go({z: 0, range: at === from ? null : [Math.min(at, from), Math.max(at, from)]});
 	};
 }

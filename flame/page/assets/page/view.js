@@ -25,9 +25,9 @@ function compute() {
 	let tree = data.tree, {self, old} = pool;
 	const {n, frame, parent} = tree, out = left();
 	if (out) for (let i = 0; i < n; i++) if (out[i]) { self[i] = 0; if (old) old[i] = 0; }
-	if (S.hide.length || S.rec) {
+	if (S.hide.length || S.rec || S.fold) {
 		const gone = named(S.hide);
-		({tree, self, old} = project(tree, self, old, 0, 0, i => gone[frame[i]] || S.rec && i &&
+		({tree, self, old} = project(tree, self, old, 0, 0, i => gone[frame[i]] || S.fold && native[i] || S.rec && i &&
 			frame[parent[i]] === frame[i] ? -1 : frame[i]));
 	}
 	let view = finish(tree, self, old), flat = view, up = null;
@@ -91,7 +91,7 @@ function chartOf(task) {
 	for (let k = 0; k < runs.node.length && frame.n < 4e6; k++) {
 		if (runs.task[k] !== task || !S.wait && frames.waits[tree.frame[runs.node[k]]]) continue;
 		const path = [];
-		for (let i = runs.node[k]; i; i = tree.parent[i]) path.push(tree.frame[i]);
+		for (let i = runs.node[k]; i; i = tree.parent[i]) if (!S.fold || !native[i]) path.push(tree.frame[i]);
 		path.reverse();
 		let same = 0;
 		if (runs.from[k] <= last) while (same < path.length && same + 1 < open.length &&

@@ -1,0 +1,45 @@
+//go:build linux
+
+package verdict
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/fpstack/fpstack/tests/harness"
+)
+
+var (
+	matrix = flag.Bool("matrix", false, "count verdicts over -rounds, and print the table of docs/dev/verdicts.md")
+	rounds = flag.Int("rounds", 20, "how often -matrix looks at each row")
+	load   = flag.Bool("load", false, "keep all CPUs busy meanwhile")
+	shown  = flag.Bool("sentences", false, "print what is said of each row")
+)
+
+var (
+	fpstack string
+	scratch string
+	// computing bounds the rows that take a CPU: more at once would starve each other.
+	computing = make(chan struct{}, max(1, runtime.NumCPU()-1))
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	r, err := harness.Prepare("verdict")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(r.Scratch)
+	fpstack, scratch = r.Fpstack, r.Scratch
+	flag.Parse()
+	if err := flag.Set("test.parallel", "24"); err != nil { // they sleep, most of the time
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}

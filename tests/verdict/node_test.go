@@ -1,0 +1,50 @@
+//go:build linux
+
+package verdict
+
+// Programs of Node.js.
+var nodeRows = []row{
+	// That hang.
+	{name: "node promise that never settles", needs: node, files: one("settle.js"),
+		argv:  []string{"node", "settle.js"},
+		ready: "ready", is: truth{state: hangs, culprit: "settle.js", function: "bundle"}},
+	{name: "node request without an answer", needs: append(node, "python3"), files: []string{"fetch.js", "silent.py"},
+		start: silent, argv: []string{"node", "fetch.js"}, ready: "ready",
+		is: truth{state: hangs, culprit: "fetch.js|silent.py", function: "fetchRows|ignore"}},
+	{name: "npm test with a child that hangs", needs: append(node, "npm"), ready: "ready",
+		files: []string{"package.json", "suite.js", "locked.js"}, argv: []string{"npm", "test"},
+		is: truth{state: hangs, culprit: "node.*locked.js", function: "acquire"}},
+	{name: "node waits for a command that waits for a FIFO", needs: node, files: one("sync.js"),
+		argv: []string{"node", "sync.js"}, ready: "ready", is: truth{state: hangs, culprit: "^cat in",
+			waits: []string{"somebody to open the other end of a FIFO"}}},
+	{name: "node loop", needs: node, files: one("loop.js"), argv: []string{"node", "loop.js"},
+		ready: "ready", cpu: true,
+		is: truth{state: spins, culprit: "loop.js", function: "poll"}},
+	{name: "node:test without an answer", needs: append(node, "python3"), files: []string{"case.test.js",
+		"silent.py"},
+		start: silent, argv: []string{"node", "--test", "case.test.js"}, ready: "ready",
+		is: truth{state: hangs, culprit: "case.test.js|silent.py"}},
+	{name: "node worker waits for a message", needs: node, files: one("workers.js"),
+		argv:  []string{"node", "workers.js"},
+		ready: "ready", is: truth{state: hangs, culprit: "workers.js", function: "receive"}},
+
+	// That are healthy.
+	{name: "healthy node idle HTTP server", needs: node, files: one("idle.js"), argv: []string{"node", "idle.js"},
+		ready: "ready", is: truth{state: healthy}},
+	{name: "healthy npm start of an idle server", needs: append(node, "npm"), files: []string{"package.json",
+		"idle.js"},
+		argv: []string{"npm", "start"}, ready: "ready", is: truth{state: healthy}},
+	{name: "healthy npm run with a child that computes", needs: append(node, "npm"), ready: "ready", cpu: true,
+		files: []string{"package.json", "build.js", "work.js"}, argv: []string{"npm", "run", "build"},
+		is: truth{state: healthy, culprit: "work.js", function: "parse|match|join|<anonymous>"}},
+	{name: "healthy node batch behind a limit", needs: node, files: one("limited.js"),
+		argv: []string{"node", "limited.js"}, ready: "ready", is: truth{state: healthy}},
+	{name: "healthy node server with an idle helper", needs: node, files: one("helper.js"),
+		argv: []string{"node", "helper.js"}, ready: "ready", is: truth{state: healthy}},
+	{name: "healthy node command that sleeps", needs: node, files: one("exec.js"), argv: []string{"node", "exec.js"},
+		ready: "ready", is: truth{state: healthy}},
+	{name: "healthy node worker computes", needs: node, files: one("busyworker.js"), ready: "ready", cpu: true,
+		argv: []string{"node", "busyworker.js"}, is: truth{state: healthy}},
+}
+
+var node = []string{"node"}

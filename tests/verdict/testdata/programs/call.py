@@ -1,0 +1,4 @@
+import app
+
+for _ in range(2):
+    app.report.delay()

@@ -1,0 +1,191 @@
+package hotspot
+
+import (
+	"encoding/binary"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/view"
+)
+
+// Bounds of what is copied of one thread.
+const (
+	maxCopied = 192 // blobs, and methods
+	maxAsked  = 3 * maxCopied / 2
+	// atOnce is how much of a stack is searched before it is asked whether there is time for more, bytes.
+	atOnce = 16 << 10
+	// callBytes is what is copied before a return address, to see what it has called.
+	callBytes = 16
+)
+
+// Copy implements [snapshot.Copier]: it copies the heads of the blobs that words on the stack lead to, which say what
+// code it is and how large its frames are; the begin of the methods of interpreted frames; and the code at PC.
+func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
+	j := r.jvm.Load()
+	if t.Arch != regs.AMD64 || j == nil {
+		return
+	}
+	w := wanted{r: r, j: j}
+	pc, sp := mem.Addr(0), t.Stack.Start
+	if t.Registers != nil {
+		pc, _ = t.Registers.PC()
+		sp, _ = t.Registers.SP()
+	}
+	if j.made(pc) {
+		w.innermost(t, pc, sp)
+	}
+	w.stack(f, t.Stack, sp)
+	w.copy(f)
+}
+
+// wanted is what one thread needs.
+type wanted struct {
+	r       *Runtime
+	j       *jvm
+	places  [maxCopied]mem.Addr
+	n       int
+	methods [maxCopied]mem.Addr
+	m       int
+	asked   [maxAsked]snapshot.Want
+	k       int
+}
+
+func (w *wanted) ask(a mem.Addr, n int) {
+	if w.k < len(w.asked) {
+		w.asked[w.k] = snapshot.Want{Addr: a, Len: n}
+		w.k++
+	}
+}
+
+// innermost wants what tells how far a frame is built: code, and where assembly runs the calls that may have led there.
+func (w *wanted) innermost(t *snapshot.Thread, pc, sp mem.Addr) {
+	w.place(pc)
+	if w.j.interprets(pc) { // that never changes
+		rbx, _ := t.Registers.Get(regs.AMD64RBX)
+		w.method(mem.Addr(rbx))
+		return
+	}
+	w.ask(pc-codeBefore, codeBefore+codeBehind)
+	if !w.j.stubs(pc) {
+		return
+	}
+	for i := range scanned {
+		b, ok := t.Stack.Bytes(sp+mem.Addr(i*wordSize), wordSize)
+		if !ok {
+			return
+		}
+		if ra := mem.Addr(binary.LittleEndian.Uint64(b)); w.j.made(ra) {
+			w.ask(ra-callBytes, callBytes)
+		}
+	}
+}
+
+// stack wants what the words of a stack from sp on may return to, until there is no room for more or no time.
+func (w *wanted) stack(f *snapshot.Fetcher, stack mem.Range, sp mem.Addr) {
+	data, at := stack.Data, stack.Start
+	if skip := sp - at; sp > at && uint64(skip) < uint64(len(data)) {
+		data, at = data[skip:], sp // what is below is left over
+	}
+	for i := 0; i+wordSize <= len(data); i += wordSize {
+		if i%atOnce == 0 && f.Late() {
+			return
+		}
+		a := mem.Addr(binary.LittleEndian.Uint64(data[i:]))
+		if a < w.j.low || a >= w.j.high {
+			continue
+		}
+		if !w.j.interprets(a) {
+			w.place(a - 1)
+		}
+		if i >= 4*wordSize {
+			w.frame(data[i-4*wordSize:], at+mem.Addr(i-wordSize))
+		}
+	}
+}
+
+// frame wants the method of the interpreted frame with that frame pointer, if it may be one: before it on the stack are
+// the method, a word, and the stack pointer of its caller. words begin with the method.
+func (w *wanted) frame(words []byte, fp mem.Addr) {
+	method := mem.Addr(binary.LittleEndian.Uint64(words))
+	sender := mem.Addr(binary.LittleEndian.Uint64(words[2*wordSize:]))
+	if sender > fp && sender-fp < maxFrame && sender%wordSize == 0 {
+		w.method(method)
+	}
+}
+
+// method wants the method at a, once.
+func (w *wanted) method(a mem.Addr) {
+	const lowest = 1 << 16
+	if a < lowest || a%wordSize != 0 || w.m == len(w.methods) {
+		return
+	}
+	for i := w.m - 1; i >= 0; i-- {
+		if w.methods[i] == a {
+			return
+		}
+	}
+	w.methods[w.m] = a
+	w.m++
+}
+
+// place wants the blob that a is in, once.
+func (w *wanted) place(a mem.Addr) {
+	if w.n == len(w.places) || w.j.interprets(a) {
+		return
+	}
+	for i := w.n - 1; i >= 0; i-- {
+		if w.places[i] == a {
+			return
+		}
+	}
+	w.places[w.n] = a
+	w.n++
+}
+
+// copy copies, by one read where all is known: the heads of blobs, and the methods. Where a blob is not known its begin
+// is looked up first.
+func (w *wanted) copy(f *snapshot.Fetcher) {
+	var starts [maxCopied]mem.Addr
+	unknown := 0
+	for i, pc := range w.places[:w.n] {
+		if starts[i] = w.r.known.start(w.j, pc); starts[i] == 0 {
+			unknown++
+			if h := w.j.heapOf(pc); h != nil {
+				at, back := h.Segments(pc)
+				w.ask(at-mem.Addr(back), back+1)
+			}
+		}
+	}
+	if unknown > 0 {
+		f.Fetch(w.asked[:w.k]...)
+		w.k = 0
+		v := view.Stopped(f, 1)
+		for i, pc := range w.places[:w.n] {
+			if h := w.j.heapOf(pc); starts[i] == 0 && h != nil {
+				if start, err := w.j.code.Blob(&v, h, pc); err == nil {
+					starts[i] = start
+					w.r.known.add(w.j, pc, start)
+				}
+			}
+		}
+	}
+	for i, a := range starts[:w.n] {
+		if a != 0 && !in(starts[:i], a) {
+			w.ask(a, w.j.code.HeadSize)
+		}
+	}
+	for _, a := range w.methods[:w.m] {
+		w.ask(a, w.j.meta.MethodHead())
+	}
+	f.Fetch(w.asked[:w.k]...)
+}
+
+func in(list []mem.Addr, a mem.Addr) bool {
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i] == a {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,81 @@
+package hotspot
+
+import "testing"
+
+// Code as it was met in processes: the comments are its disassembly.
+func TestBuilt(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		code   string
+		depth  int64
+		pushed bool
+		ok     bool
+	}{
+		{"nothing yet", "", 0, false, true},
+		{"the stack was banged", "\x89\x84\x24\x00\xc0\xfe\xff", 0, false, true}, // mov [rsp-0x14000], eax
+		{"rbp is pushed", "\x89\x84\x24\x00\xc0\xfe\xff\x55", 8, true, true},     // push rbp
+		{"C1 is complete", "\x55\x48\x83\xec\x30", 0x38, true, true},             // sub rsp, 0x30
+		{"C2 without rbp", "\x48\x81\xec\x18\x00\x00\x00", 0x18, false, true},    // sub rsp, 0x18
+		// mov [rsp+0x10], rbp
+		{"C2 with rbp", "\x48\x81\xec\x18\x00\x00\x00\x48\x89\x6c\x24\x10", 0x18, true, true},
+		{"a nop before", "\x0f\x1f\x44\x00\x00\x55", 8, true, true}, // nop; push rbp
+		// cmp [r15+0x20], 0
+		{"the barrier", "\x55\x48\x83\xec\x20\x41\x81\x7f\x20\x00\x00\x00\x00", 0, false, false},
+		{"other code", "\x55\x48\x8b\x06", 0, false, false}, // mov rax, [rsi]
+		{"cut", "\x48\x81\xec\x18", 0, false, false},
+	} {
+		depth, pushed, ok := built([]byte(row.code))
+		if depth != row.depth || pushed != row.pushed || ok != row.ok {
+			t.Errorf("%s: got %d, %t, %t, want %d, %t, %t", row.name, depth, pushed, ok, row.depth, row.pushed, row.ok)
+		}
+	}
+}
+
+func TestEpilogue(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		code  string
+		depth int
+		ok    bool
+	}{
+		{"the return", "\xc3", 0, true},
+		{"rbp is still saved", "\x5d\xc3", 8, true},
+		{"17: is a safepoint wanted?", "\x5d\x49\x3b\xa7\x38\x03\x00\x00\x0f\x87\x01\x00\x00\x00\xc3", 8, true},
+		{"11: by a page", "\x4d\x8b\x97\x08\x01\x00\x00\x41\x85\x02\xc3", 0, true},
+		{"8: by a page", "\x85\x05\x12\x34\x56\x00\xc3", 0, true},
+		{"vectors", "\xc5\xf8\x77\x5d\xc3", 0, false}, // pop rbp comes first
+		{"another instruction", "\x48\x89\x04\x24\xc3", 0, false},
+		{"cut", "\x49\x3b\xa7\x38", 0, false},
+		{"nothing", "", 0, false},
+	} {
+		if depth, ok := epilogue([]byte(row.code)); depth != row.depth || ok != row.ok {
+			t.Errorf("%s: got %d, %t, want %d, %t", row.name, depth, ok, row.depth, row.ok)
+		}
+	}
+}
+
+func TestClassName(t *testing.T) {
+	for class, want := range map[string]string{
+		"java.lang.Thread":                   "java.lang.Thread",
+		"Dead$$Lambda+0x00007f2c8c000a00":    "Dead$$Lambda",
+		"Dead$$Lambda$14/0x0000000800c03000": "Dead$$Lambda$14",
+		"+0x12":                              "+0x12",
+	} {
+		if got := className(class); got != want {
+			t.Errorf("%q: got %q, want %q", class, got, want)
+		}
+	}
+}
+
+func FuzzEdges(f *testing.F) {
+	f.Add([]byte("\x55\x48\x83\xec\x20\x5d\xc3"))
+	f.Fuzz(func(t *testing.T, code []byte) {
+		if depth, _, ok := built(code); ok && (depth < 0 || depth > maxFrame) {
+			t.Fatalf("a frame of %d bytes", depth)
+		}
+		epilogue(code)
+		operand(code, 0x58)
+		jump(code)
+		nop(code)
+	})
+}

@@ -1,0 +1,98 @@
+package hotspot
+
+import (
+	"fmt"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/hotspot/threads"
+	"github.com/fpstack/fpstack/vm/view"
+)
+
+// called is a thread as it was named: names lie in objects, which move, so that one may not be readable for a moment.
+type called struct {
+	at   mem.Addr // the JavaThread
+	id   int      // the kernel's
+	name string
+	java uint64 // the number that Java gives it
+}
+
+// maxCalled bounds the names of threads that are kept.
+const maxCalled = 1 << 16
+
+// ThreadFacts implements vm.ThreadDescriber: names and numbers of threads, and what virtual thread one carries.
+func (r *Runtime) ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThread {
+	out := map[int]profile.RuntimeThread{}
+	j := r.jvm.Load()
+	if j == nil || j.threads == nil {
+		return out
+	}
+	r.listThreads()
+	known := r.roster.Load()
+	if len(r.called) > maxCalled {
+		clear(r.called)
+	}
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		id := t.InnerTID()
+		at, ok := known.byID[id]
+		if !ok || known.fields == nil {
+			continue
+		}
+		v := view.Over(s.Reader(t, r.live), r.live, r.budget)
+		v.Within(rosterSteps)
+		thread, err := j.threads.Read(&v, at)
+		if err != nil {
+			continue
+		}
+		if name, java, ok := r.steadyName(&v, j, known.fields, thread.Object); ok {
+			r.called[id] = called{at, id, name, java}
+		}
+		c := r.called[id]
+		if c.at != at {
+			continue
+		}
+		fact := profile.RuntimeThread{Language: "Java", ID: c.java, Name: c.name}
+		if name := r.carries(&v, j, known.fields, &thread); name != "" {
+			fact.Facts = append(fact.Facts, name)
+		}
+		out[t.TID] = fact
+	}
+	return out
+}
+
+// steadyName is the name of the thread whose object a slot leads to, if that was at the same place before and after it
+// was read.
+func (r *Runtime) steadyName(v *view.View, j *jvm, f *threadFields, slot mem.Addr) (string, uint64, bool) {
+	object, err := j.heap.Root(v, slot)
+	if err != nil || object == 0 {
+		return "", 0, false
+	}
+	name, id, err := j.nameOf(v, f, object)
+	if err != nil {
+		return "", 0, false
+	}
+	again, err := j.heap.Root(v, slot)
+	return name, id, err == nil && again == object
+}
+
+// carries says which virtual thread a thread runs, "" for none.
+func (r *Runtime) carries(v *view.View, j *jvm, f *threadFields, t *threads.Thread) string {
+	if t.Virtual == 0 {
+		return ""
+	}
+	own, err := j.heap.Root(v, t.Object)
+	mounted, err2 := j.heap.Root(v, t.Virtual)
+	if err != nil || err2 != nil || mounted == 0 || mounted == own {
+		return ""
+	}
+	name, id, ok := r.steadyName(v, j, f, t.Virtual)
+	switch {
+	case !ok:
+		return ""
+	case name == "":
+		return fmt.Sprintf("runs virtual thread %d", id)
+	}
+	return fmt.Sprintf("runs virtual thread %d %q", id, name)
+}

@@ -1,0 +1,195 @@
+// Package hotspot walks and names frames of Java in a HotSpot JVM, without its help and without a flag: interpreted,
+// compiled, inlined and native ones, and the JVM's own between them.
+//
+// The JVM describes its structures to debuggers in tables that each build exports ([vmstructs]): nearly every offset
+// comes from them. Its code has no unwind tables: [Runtime.Cross] knows the caller by the size of the frame that a
+// piece of code says it has ([codecache]), by the layout of interpreted frames, and in the innermost frame by
+// instructions.
+// [Runtime.Copy] copies in the stop which code the thread is in, as code may be freed. Methods and classes
+// ([metadata]) do not move; objects of the heap ([object]) do.
+//
+// It works for x86-64. Sources: src/hotspot of the JDK, versions 8 to 28: cpu/x86/frame_x86.cpp,
+// cpu/x86/templateInterpreterGenerator_x86.cpp, code/nmethod.cpp.
+package hotspot
+
+import (
+	"cmp"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/hotspot/codecache"
+	"github.com/fpstack/fpstack/vm/hotspot/metadata"
+	"github.com/fpstack/fpstack/vm/hotspot/vmstructs"
+	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/vm/view"
+	"github.com/fpstack/fpstack/waits"
+	"github.com/fpstack/fpstack/work"
+)
+
+// Runtime is the JVM of one object in one process. Copy may be called beside the goroutine that walks.
+type Runtime struct {
+	m       *module.Module
+	symbols vmstructs.Symbols
+	live    mem.Reader // the process as it is now
+	budget  *work.Budget
+	jvm     atomic.Pointer[jvm] // nil before the JVM has begun
+	err     error               // why it is not known
+	known   known               // of code, for Copy too
+
+	texts   sites.Recent[mem.Addr, string] // names of blobs, which are constants of the JVM
+	blobs   sites.Recent[codecache.ID, *codecache.Blob]
+	methods sites.Recent[metadata.Key, *metadata.Method]
+	places  sites.Recent[place, placed]
+	named   *sites.Table[listed, listed]
+
+	roster atomic.Pointer[roster]
+	called map[int]called // threads by the kernel's number
+
+	acts []activation // frames of the walk that goes on, or went last, by number
+}
+
+var _ interface {
+	unwind.Runtime
+	unwind.Crosser
+	unwind.Starter
+	unwind.Identifier
+	unwind.Idler
+	snapshot.Copier
+	DumpCopier() snapshot.Copier                                                // vm.DumpCopier
+	ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThread             // vm.ThreadDescriber
+	Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock // vm.JoinLister
+	Functions(yield func(start, end mem.Addr, name string) bool) error          // vm.FunctionLister
+} = (*Runtime)(nil)
+
+// Bounds of what is kept of one JVM, bytes.
+const (
+	maxTexts   = 256 << 10
+	maxBlobs   = 4 << 20
+	maxMethods = 16 << 20
+	maxPlaces  = 8 << 20
+	maxNamed   = 64 << 20
+	blobSize   = 512
+	placeSize  = 96
+	namedSize  = 512
+)
+
+// New returns the Runtime of a module that holds a HotSpot JVM, nil if it does not.
+func New(m *module.Module, image module.Image) (*Runtime, error) {
+	if m.Machine() != uint16(elf.EM_X86_64) || image.Memory == nil {
+		return nil, nil
+	}
+	names := symbol.OpenDynamic(m)
+	if names == nil {
+		return nil, nil
+	}
+	if _, _, ok := names.Lookup(vmstructs.Root); !ok {
+		return nil, nil
+	}
+	return newRuntime(m, func(name string) (mem.Addr, bool) {
+		v, _, ok := names.Lookup(name)
+		return m.Addr(v), ok
+	}, image), nil
+}
+
+func newRuntime(m *module.Module, symbols vmstructs.Symbols, image module.Image) *Runtime {
+	b := image.Budget
+	r := &Runtime{m: m, symbols: symbols, live: image.Memory, budget: b,
+		texts:   sites.NewRecent[mem.Addr, string](b, maxTexts),
+		blobs:   sites.NewRecent[codecache.ID, *codecache.Blob](b, maxBlobs),
+		methods: sites.NewRecent[metadata.Key, *metadata.Method](b, maxMethods),
+		places:  sites.NewRecent[place, placed](b, maxPlaces),
+		named:   sites.NewTable[listed, listed](b, maxNamed), called: map[int]called{}}
+	r.roster.Store(&roster{})
+	r.begin()
+	r.listThreads()
+	return r
+}
+
+// begin reads what the JVM says of itself, if it has begun and that is not known yet.
+func (r *Runtime) begin() {
+	if r.jvm.Load() != nil {
+		return
+	}
+	blocks := mem.NewBlocks(r.live, maxBlocks)
+	defer blocks.Hold()()
+	v := view.Lasting(blocks, r.budget)
+	switch j, err := readJVM(&v, r.symbols); {
+	case err == nil:
+		r.jvm.Store(j)
+		r.err = nil
+	case errors.Is(err, vmstructs.ErrNotReady):
+		r.err = nil
+	default:
+		r.err = err
+	}
+}
+
+// maxBlocks bounds what is held of the memory while the JVM's tables are read.
+const maxBlocks = 1 << 11
+
+// Mapped hears that mappings have changed: the JVM may have begun, and threads. See vm.Mapper.
+func (r *Runtime) Mapped(*module.Set) {
+	r.begin()
+	r.listThreads()
+}
+
+// String names the runtime in messages.
+func (r *Runtime) String() string {
+	if j := r.jvm.Load(); j != nil {
+		return fmt.Sprintf("Java %d (HotSpot)", j.version)
+	}
+	return "Java (HotSpot)"
+}
+
+// Err is why its frames, or its threads, are not known; nil if they are.
+func (r *Runtime) Err() error {
+	err := cmp.Or(r.err, r.named.Err())
+	if j := r.jvm.Load(); j != nil && err == nil {
+		err = j.noThreads
+	}
+	if err != nil {
+		return fmt.Errorf("%v in %q: %w", r, r.m.Path, err)
+	}
+	return nil
+}
+
+// Region implements [unwind.Runtime]. It has no rows: what is at a PC Cross finds out each time.
+func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
+	j := r.jvm.Load()
+	if j == nil {
+		return unwind.Region{}, false
+	}
+	h := j.heapOf(pc)
+	if h == nil {
+		return unwind.Region{}, false
+	}
+	return unwind.Region{Start: h.Low, End: h.High, Generation: 1, Alike: true}, true
+}
+
+// Frames implements resolve.SiteNamer.
+func (r *Runtime) Frames(site unwind.Site) []profile.Frame { return r.list(site) }
+
+// lasting is memory of the JVM that is neither moved nor freed.
+func (r *Runtime) lasting() *view.View {
+	v := view.Lasting(r.live, r.budget)
+	return &v
+}
+
+// Start implements [unwind.Starter].
+func (r *Runtime) Start(*snapshot.Thread, mem.Reader) { r.acts = r.acts[:0] }
+
+const wordSize = 8
+
+// numbered are the registers as instructions count them.
+var numbered = [16]regs.Reg{regs.AMD64RAX, regs.AMD64RCX, regs.AMD64RDX, regs.AMD64RBX, regs.AMD64RSP, regs.AMD64RBP,
+	regs.AMD64RSI, regs.AMD64RDI, regs.AMD64R8, regs.AMD64R9, regs.AMD64R10, regs.AMD64R11, regs.AMD64R12,
+	regs.AMD64R13, regs.AMD64R14, regs.AMD64R15}

@@ -1,0 +1,131 @@
+package hotspot
+
+import (
+	"sync/atomic"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/hotspot/codecache"
+	"github.com/fpstack/fpstack/vm/hotspot/metadata"
+	"github.com/fpstack/fpstack/vm/view"
+)
+
+// known remembers where the blob begins that an address in the code cache is in, for all threads that copy, and forgets
+// some. It is a hint: who uses it looks whether that blob is there.
+type known [1 << knownBits]atomic.Uint64
+
+const knownBits = 13
+
+// offset is where a is in the code cache, which is at most 4 GB.
+func (j *jvm) offset(a mem.Addr) uint64 { return uint64(a-j.low) & 0xffffffff }
+
+func (l *known) slot(pc uint64) *atomic.Uint64 {
+	const spread = 0x9e3779b97f4a7c15
+	return &l[pc*spread>>(64-knownBits)]
+}
+
+// start is where the blob begins that pc was in, 0 if that is not known.
+func (l *known) start(j *jvm, pc mem.Addr) mem.Addr {
+	at := j.offset(pc)
+	if w := l.slot(at).Load(); w>>32 == at && w&0xffffffff != 0 {
+		return j.low + mem.Addr(w&0xffffffff)
+	}
+	return 0
+}
+
+func (l *known) add(j *jvm, pc, start mem.Addr) {
+	at := j.offset(pc)
+	l.slot(at).Store(at<<32 | j.offset(start))
+}
+
+// blobAt is the blob that pc is in, as v shows it.
+func (r *Runtime) blobAt(v *view.View, j *jvm, pc mem.Addr) (*codecache.Blob, error) {
+	h := j.heapOf(pc)
+	if h == nil {
+		if h = j.heapOf(pc - 1); h == nil {
+			return nil, codecache.ErrNoBlob
+		}
+		pc--
+	}
+	if start := r.known.start(j, pc); start != 0 {
+		if b, err := r.blob(v, j, start); err == nil && pc >= b.Begin && pc < b.End {
+			return b, nil
+		}
+	}
+	start, err := j.code.Blob(v, h, pc)
+	if err != nil {
+		return nil, err
+	}
+	b, err := r.blob(v, j, start)
+	if err != nil {
+		return nil, err
+	}
+	if pc < b.Begin || pc > b.End {
+		return nil, codecache.ErrNoBlob
+	}
+	r.known.add(j, pc, start)
+	return b, nil
+}
+
+// blob is the blob that begins at start.
+func (r *Runtime) blob(v *view.View, j *jvm, start mem.Addr) (*codecache.Blob, error) {
+	b, err := j.code.Parse(v, start, r.text)
+	if err != nil {
+		return nil, err
+	}
+	if had, ok := r.blobs.Get(b.ID); ok && had.Begin == b.Begin && had.End == b.End {
+		return had, nil
+	}
+	r.blobs.Keep(b.ID, b, blobSize)
+	return b, nil
+}
+
+// maxText bounds the name of a blob, bytes.
+const maxText = 256
+
+// text is a constant of the JVM.
+func (r *Runtime) text(at mem.Addr) (string, error) {
+	if s, ok := r.texts.Get(at); ok {
+		return s, nil
+	}
+	s, whole, err := r.lasting().Text(at, maxText)
+	if err != nil {
+		return "", err
+	}
+	if !whole || s == "" {
+		return "", codecache.ErrNoBlob
+	}
+	r.texts.Keep(at, s, len(s))
+	return s, nil
+}
+
+// methodAt is the method at an address, read of the process as it is now.
+func (r *Runtime) methodAt(j *jvm, at mem.Addr) (*metadata.Method, error) {
+	return r.method(r.lasting(), j, at)
+}
+
+// method is the method at an address, as v shows it.
+func (r *Runtime) method(v *view.View, j *jvm, at mem.Addr) (*metadata.Method, error) {
+	key, err := j.meta.Identify(v, at)
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := r.methods.Get(key); ok {
+		return m, nil
+	}
+	m, err := j.meta.Method(v, at)
+	if err != nil {
+		return nil, err
+	}
+	r.methods.Keep(m.Key, m, m.Size())
+	return m, nil
+}
+
+// hasBytecode reports whether bcp is in the bytecodes of the method at an address; a native one has none, and is where
+// they would begin.
+func (r *Runtime) hasBytecode(j *jvm, method, bcp mem.Addr) bool {
+	if bcp == 0 {
+		return false
+	}
+	m, err := r.methodAt(j, method)
+	return err == nil && bcp >= m.Code.Start && (bcp < m.Code.End || m.Native() && bcp == m.Code.End)
+}

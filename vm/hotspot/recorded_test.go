@@ -1,0 +1,132 @@
+package hotspot
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// recorded has what tests/java has recorded of several versions of the JVM.
+const recorded = "../../testdata/snapshots/java"
+
+// process is a recorded JVM, with threads that are in its code.
+type process struct {
+	*snapshot.Snapshot
+	symbols map[string]mem.Addr
+	running mem.Reader
+	set     *module.Set
+	walker  *unwind.Walker
+	runtime only
+}
+
+// only is the one runtime of a walk.
+type only struct{ *Runtime }
+
+func (o *only) All() []unwind.Runtime { return []unwind.Runtime{o.Runtime} }
+func (o *only) Meet(*module.Module)   {}
+func (o *only) Scan(*module.Set)      {}
+
+// open opens each recorded process whose name begins with prefix.
+func open(t testing.TB, prefix string, each func(name string, p *process)) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(recorded, prefix+"*.snapshot"))
+	if len(files) == 0 {
+		t.Fatalf("nothing is recorded in %s", recorded)
+	}
+	for _, path := range files {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := snapshot.NewReader(bytes.NewReader(b), nil).Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &process{Snapshot: s, running: mem.NewOverlay(nil, s.Running...), symbols: map[string]mem.Addr{}}
+		if b, err = os.ReadFile(strings.TrimSuffix(path, "snapshot") + "json"); err == nil {
+			err = json.Unmarshal(b, &p.symbols)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.set = module.NewSet(s.Maps, module.Image{})
+		t.Cleanup(func() { p.set.Close() })
+		p.walker = unwind.NewWalker(p.set, nil)
+		p.walker.Use(&p.runtime)
+		each(strings.TrimSuffix(filepath.Base(path), ".snapshot"), p)
+	}
+}
+
+// begin is a Runtime of p that reads live.
+func (p *process) begin(live mem.Reader) *Runtime {
+	r := newRuntime(nil, func(name string) (mem.Addr, bool) { a, ok := p.symbols[name]; return a, ok },
+		module.Image{Memory: live})
+	p.runtime.Runtime = r
+	return r
+}
+
+// named is a stack with the logical frames of each of its frames.
+type named struct {
+	unwind.Stack
+	logical [][]profile.Frame
+}
+
+// stacks walks and names the threads by r, with what was copied of each as change leaves it.
+func (p *process) stacks(r *Runtime, live mem.Reader, change func([]mem.Range) []mem.Range) []named {
+	var out []named
+	p.walker.Renew()
+	for i := range p.Threads {
+		th := p.Threads[i]
+		th.Copied = change(slices.Clone(th.Copied))
+		s := named{Stack: p.walker.Walk(&th, p.Reader(&th, live), unwind.Options{})}
+		for k := range s.Frames {
+			s.logical = append(s.logical, r.Frames(s.Frames[k].Site))
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func same(r []mem.Range) []mem.Range { return r }
+
+// java are the functions of Java of s, innermost first, without the JVM's own.
+func (s *named) java() []string {
+	var out []string
+	for _, l := range s.logical {
+		for _, f := range l {
+			if !f.Stub {
+				out = append(out, f.Func)
+			}
+		}
+	}
+	return out
+}
+
+// TestRecorded: rings of calls that were recorded have the chain that they can have, without a JVM.
+func TestRecorded(t *testing.T) {
+	open(t, "ring-", func(name string, p *process) {
+		r := p.begin(p.running)
+		s := p.stacks(r, p.running, same)[0]
+		got := s.java()
+		if n := len(got); n < 4 || got[n-1] != "Ring.main" || got[n-2] != "Ring.round" {
+			t.Fatalf("%s: got %q: %v", name, got, s.Err)
+		}
+		got = got[:len(got)-2]
+		slices.Reverse(got)
+		for i, f := range got {
+			if f != "Ring."+string("abc"[i%3]) && (f != "Ring.leaf" || i != len(got)-1) {
+				t.Errorf("%s: frame %d from the outermost is %s", name, i, f)
+			}
+		}
+	})
+}

@@ -1,0 +1,159 @@
+package hotspot
+
+import (
+	"errors"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/hotspot/heap"
+	"github.com/fpstack/fpstack/vm/hotspot/threads"
+	"github.com/fpstack/fpstack/vm/view"
+)
+
+// roster is the threads of Java as they were listed last, for Copy too: by the number that the kernel gave them.
+type roster struct {
+	byID   map[int]mem.Addr
+	fields *threadFields // nil before an object of a thread could be read
+}
+
+// threadFields are where objects of java.lang.Thread and String have what is read of them; -1 is unknown.
+type threadFields struct {
+	name, id, blocker int64
+	stringClass       mem.Addr
+	value, coder      int64
+}
+
+// Names of classes and fields of Java.
+const (
+	threadClass = "java/lang/Thread"
+	stringClass = "java/lang/String"
+	ownerField  = "exclusiveOwnerThread" // of java.util.concurrent.locks.AbstractOwnableSynchronizer
+	maxSupers   = 64
+)
+
+// rosterSteps bounds what is read for a list of threads.
+const rosterSteps = 64 << 20
+
+// list lists the threads anew, as the process has them now.
+func (r *Runtime) listThreads() {
+	j := r.jvm.Load()
+	if j == nil || j.threads == nil {
+		return
+	}
+	v := view.Over(nil, r.live, r.budget)
+	v.Within(rosterSteps)
+	had := r.roster.Load()
+	now := &roster{byID: map[int]mem.Addr{}, fields: had.fields}
+	all, _ := j.threads.List(&v) // of the others nothing is said
+	for _, at := range all {
+		t, err := j.threads.Read(&v, at)
+		if err != nil {
+			continue
+		}
+		if id, err := j.threads.ID(&v, &t); err == nil && id != 0 {
+			now.byID[id] = at
+		}
+		if now.fields == nil {
+			now.fields, _ = j.fieldsOf(&v, &t)
+		}
+	}
+	r.roster.Store(now)
+}
+
+// fieldsOf learns where fields are from the object of a thread.
+func (j *jvm) fieldsOf(v *view.View, t *threads.Thread) (*threadFields, error) {
+	object, err := j.heap.Root(v, t.Object)
+	if err != nil {
+		return nil, err
+	}
+	class, err := j.classNamed(v, object, threadClass)
+	if err != nil {
+		return nil, err
+	}
+	f := &threadFields{id: -1, blocker: -1, coder: -1}
+	if f.name, err = j.meta.Field(v, class, "name"); err != nil {
+		return nil, err
+	}
+	for name, to := range map[string]*int64{"tid": &f.id, "parkBlocker": &f.blocker} {
+		if at, err := j.meta.Field(v, class, name); err == nil {
+			*to = at
+		}
+	}
+	text, err := j.heap.Reference(v, object+mem.Addr(f.name))
+	if err != nil {
+		return nil, err
+	}
+	if f.stringClass, err = j.classNamed(v, text, stringClass); err != nil {
+		return nil, err
+	}
+	if f.value, err = j.meta.Field(v, f.stringClass, "value"); err != nil {
+		return nil, err
+	}
+	if at, err := j.meta.Field(v, f.stringClass, "coder"); err == nil {
+		f.coder = at
+	}
+	return f, nil
+}
+
+var errClass = errors.New("the object is of another class")
+
+// classNamed is the class of that name among those that the object at an address is of: its own and what that extends.
+func (j *jvm) classNamed(v *view.View, object mem.Addr, name string) (mem.Addr, error) {
+	class, err := j.heap.Class(v, object)
+	for range maxSupers {
+		if err != nil {
+			return 0, err
+		}
+		if class == 0 {
+			return 0, errClass
+		}
+		is, err := j.meta.ClassName(v, class)
+		if err != nil {
+			return 0, err
+		}
+		if is == name {
+			return class, nil
+		}
+		if class, err = j.meta.Super(v, class); err != nil {
+			return 0, err
+		}
+	}
+	return 0, errClass
+}
+
+// textOf is the text of the String at an address.
+func (j *jvm) textOf(v *view.View, f *threadFields, text mem.Addr) (string, error) {
+	class, err := j.heap.Class(v, text)
+	if err != nil {
+		return "", err
+	}
+	if class != f.stringClass {
+		return "", heap.ErrNoObject
+	}
+	array, err := j.heap.Reference(v, text+mem.Addr(f.value))
+	if err != nil {
+		return "", err
+	}
+	if f.coder < 0 {
+		return j.heap.Chars(v, array)
+	}
+	coder, err := v.Uint(text+mem.Addr(f.coder), 1)
+	if err != nil {
+		return "", err
+	}
+	return j.heap.Text(v, array, coder != 0)
+}
+
+// nameOf is the name of the thread whose object is at an address, and its number.
+func (j *jvm) nameOf(v *view.View, f *threadFields, object mem.Addr) (name string, id uint64, err error) {
+	text, err := j.heap.Reference(v, object+mem.Addr(f.name))
+	if err != nil {
+		return "", 0, err
+	}
+	if f.id >= 0 {
+		if id, err = v.Word(object + mem.Addr(f.id)); err != nil {
+			return "", 0, err
+		}
+	}
+	name, err = j.textOf(v, f, text)
+	return name, id, err
+}

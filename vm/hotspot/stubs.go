@@ -1,0 +1,195 @@
+package hotspot
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/vm/hotspot/codecache"
+)
+
+// scanned is how many words above the stack pointer are looked at for a call of a routine.
+const scanned = 64
+
+// frameless leaves code that pushes nothing, or a word or two.
+func (s *step) frameless() (regs.Registers, error) {
+	if s.interrupted && s.movesArguments() {
+		return s.leaveTo(s.register(regs.AMD64RAX), s.register(regs.AMD64R13), 0, false)
+	}
+	for i := range 3 {
+		if at := s.sp + mem.Addr(i*wordSize); s.returns(at) {
+			return s.leave(at, at+wordSize, 0, false)
+		}
+	}
+	if s.interrupted {
+		sender := s.register(regs.AMD64R13)
+		if at := sender - wordSize; at >= s.sp && at-s.sp < maxFrame && s.returns(at) {
+			return s.leave(at, sender, 0, false)
+		}
+	}
+	return regs.Registers{}, errCaller
+}
+
+// movesArguments reports whether an adapter from compiled code to the interpreter has popped the return address, to
+// make room for arguments, and not pushed it again: what is on the stack below r13 is left over from others.
+// Source: gen_c2i_adapter in src/hotspot/cpu/x86/sharedRuntime_x86_64.cpp.
+func (s *step) movesArguments() bool {
+	const longest = 512
+	begins, pushes, ends := []byte("\x58\x4c\x8b\xec"), []byte("\x48\x89\x04\x24"), []byte("\xff\xe1")
+	b, ok := s.r.lasting().Bytes(s.pc-longest, longest)
+	if !ok {
+		return false
+	}
+	i := bytes.LastIndex(b, begins)
+	if i < 0 || bytes.Contains(b[i:], pushes) || bytes.Contains(b[i:], ends) {
+		return false
+	}
+	sender, rax := s.register(regs.AMD64R13), s.register(regs.AMD64RAX)
+	return sender >= s.sp && sender-s.sp < maxFrame && s.j.made(rax) && s.j.made(rax-1)
+}
+
+// stubEdge leaves a stub with a frame, where that is not built yet or is gone.
+func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err error) {
+	_, code := around(s.v, s.pc)
+	if depth, ok := epilogue(code); ok && s.returns(s.sp+mem.Addr(depth)) {
+		saved := mem.Addr(0)
+		if depth > 0 {
+			saved = s.sp
+		}
+		next, err = s.leave(s.sp+mem.Addr(depth), s.sp+mem.Addr(depth)+wordSize, saved, false)
+		return next, true, err
+	}
+	if s.pc >= b.Complete {
+		return next, false, nil
+	}
+	if n := s.pc - b.Begin; n <= codeBefore {
+		if before, ok := s.v.Bytes(b.Begin, int(n)); ok {
+			if depth, pushed, ok := built(before); ok {
+				ra := s.sp + mem.Addr(depth)
+				saved := mem.Addr(0)
+				if pushed {
+					saved = ra - wordSize
+				}
+				next, err = s.leave(ra, ra+wordSize, saved, false)
+				return next, true, err
+			}
+		}
+	}
+	return next, false, errCaller
+}
+
+// wrapper leaves code that calls a native method. Once it has a frame pointer that leads on.
+func (s *step) wrapper(b *codecache.Blob) (regs.Registers, error) {
+	switch {
+	case b.FrameSize == 0: // it jumps on to what a method handle is of
+		return s.frameless()
+	case !s.interrupted:
+		return s.compiled(b)
+	}
+	complete := s.fp == s.sp+mem.Addr(b.FrameSize)-2*wordSize && s.returns(s.fp+wordSize)
+	if complete {
+		return s.byFramePointer()
+	}
+	if s.pc < b.Complete && s.pc > b.Code.Entry && s.pc-b.Code.Entry <= codeBefore {
+		if code, ok := s.v.Bytes(b.Code.Entry, int(s.pc-b.Code.Entry)); ok {
+			if depth, pushed, ok := built(code); ok {
+				ra, saved := s.sp+mem.Addr(depth), mem.Addr(0)
+				if pushed {
+					saved = ra - wordSize
+				}
+				return s.leave(ra, ra+wordSize, saved, false)
+			}
+		}
+	}
+	if s.returns(s.sp) {
+		return s.leave(s.sp, s.sp+wordSize, 0, false)
+	}
+	if s.fp >= s.sp && s.fp-s.sp < maxFrame && s.returns(s.fp+wordSize) { // it saves arguments around a call
+		return s.byFramePointer()
+	}
+	return regs.Registers{}, errCaller
+}
+
+// routine leaves a piece of assembly whose frame nobody describes: its caller is the one that called it, as the
+// instruction before the return address says.
+func (s *step) routine(b *codecache.Blob) (regs.Registers, error) {
+	end := b.Start + mem.Addr(b.Size)
+	for i := range scanned {
+		at := s.sp + mem.Addr(i*wordSize)
+		w, err := s.v.Word(at)
+		if err != nil {
+			break
+		}
+		if to := s.calls(mem.Addr(w)); to >= b.Begin && to < end {
+			saved := mem.Addr(0)
+			if s.fp == at-wordSize && s.fp >= s.sp {
+				saved = s.fp
+			}
+			return s.leave(at, at+wordSize, saved, false)
+		}
+	}
+	if s.interrupted {
+		before, code := around(s.v, s.pc)
+		_, gone := epilogue(code)
+		begins := has(code, "\x55") && !bytes.HasSuffix(before, pushRBP)
+		if begins || gone && !has(code, "\x5d") || s.native(s.sp) {
+			return s.leave(s.sp, s.sp+wordSize, 0, true)
+		}
+	} else if w, err := s.v.Word(s.fp + wordSize); err == nil && int64(w) == -1 && s.fp >= s.sp {
+		// The barrier at the entry of compiled code pushes a mark before its frame pointer.
+		return s.leave(s.fp+2*wordSize, s.fp+3*wordSize, s.fp, false)
+	}
+	s.act.heap = !s.interrupted
+	if s.fp >= s.sp && s.fp-s.sp < maxFrame && s.fp%wordSize == 0 && s.returns(s.fp+wordSize) {
+		return s.byFramePointer()
+	}
+	if s.act.heap {
+		return s.overEntry()
+	}
+	return regs.Registers{}, errStack
+}
+
+// entryWords is how large the frame is from which a virtual thread is run, in words.
+const entryWords = 32
+
+// overEntry leaves a frame to which a virtual thread returns whose older frames are in the heap: the next on the stack
+// is the one that runs it, of which nothing is left in registers, and its caller.
+// Source: src/hotspot/share/runtime/continuationEntry.hpp.
+func (s *step) overEntry() (regs.Registers, error) {
+	for i := range mem.Addr(entryWords) {
+		f := s.v.Fields(s.sp + i*wordSize)
+		saved := f.Addr(0)
+		at := f.At
+		chained := f.Err == nil && saved > at && saved-at < maxFrame && saved%wordSize == 0
+		if chained && s.returns(at+wordSize) {
+			return s.leave(at+wordSize, at+2*wordSize, at, false)
+		}
+	}
+	return regs.Registers{}, errStack
+}
+
+// native reports whether the word at a is an address in a file: of code that called this directly.
+func (s *step) native(a mem.Addr) bool {
+	w, err := s.v.Word(a)
+	return err == nil && s.r.m != nil && mem.Addr(w) >= s.r.m.Start() && mem.Addr(w) < s.r.m.End()
+}
+
+// calls is what the call before the return address ra calls, 0 if there is none or that is not said.
+func (s *step) calls(ra mem.Addr) mem.Addr {
+	const near, far = 5, 13
+	if !s.j.made(ra) || !s.j.made(ra-far) {
+		return 0
+	}
+	code, ok := s.v.Bytes(ra-far, far)
+	if !ok {
+		return 0
+	}
+	if code[far-near] == 0xe8 { // call rel32
+		return ra + mem.Addr(int64(int32(binary.LittleEndian.Uint32(code[far-near+1:]))))
+	}
+	if has(code, "\x49\xba") && bytes.HasSuffix(code, []byte("\x41\xff\xd2")) { // mov r10, imm64; call r10
+		return mem.Addr(binary.LittleEndian.Uint64(code[2:]))
+	}
+	return 0
+}

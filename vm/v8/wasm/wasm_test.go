@@ -1,0 +1,95 @@
+package wasm
+
+import (
+	"os"
+	"testing"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/view"
+)
+
+func binaryAt(b []byte) *view.View {
+	v := view.Copied(nil, mem.Range{Start: 0x1000, Data: b})
+	return &v
+}
+
+// TestWasmNames: names of functions as module.wat has them, whose first two are imported.
+func TestWasmNames(t *testing.T) {
+	b, err := os.ReadFile("../../../testdata/wasm/module.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := functionsOf(binaryAt(b), 0x1000, len(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for index, want := range map[uint32]string{0: "wait_import", 1: "enter_again", 2: "work_leaf", 3: "work_outer",
+		4: "", 5: "work_main", 12: "naïve name<with, spaces>"} {
+		if got := names[index]; got != want {
+			t.Errorf("function %d is %q, want %q", index, got, want)
+		}
+	}
+	for n := range b { // cut anywhere
+		names, err := functionsOf(binaryAt(b[:n]), 0x1000, len(b))
+		if err == nil && len(names) > 0 {
+			t.Fatalf("%d names of %d of %d bytes", len(names), n, len(b))
+		}
+	}
+}
+
+func TestNameMap(t *testing.T) {
+	for _, tc := range []struct {
+		name, bytes string
+		want        int
+		bad         bool
+	}{
+		{"two", "\x02\x00\x01a\x05\x02bc", 2, false},
+		{"none", "\x00", 0, false},
+		{"count of more than there are", "\x7f\x00\x01a", 0, true},
+		{"a name that is longer than the section", "\x01\x00\x09a", 0, true},
+		{"the second is cut", "\x02\x00\x01a\x05", 1, true},
+		{"an index of no function", "\x01\xff\xff\xff\xff\x0f\x01a", 0, true},
+		{"a number without an end", "\xff\xff\xff", 0, true},
+	} {
+		names, err := nameMap([]byte(tc.bytes))
+		if len(names) != tc.want || (err != nil) != tc.bad {
+			t.Errorf("%s: %d names, %v", tc.name, len(names), err)
+		}
+	}
+}
+
+// FuzzWasmNames reads names out of hostile modules.
+func FuzzWasmNames(f *testing.F) {
+	b, err := os.ReadFile("../../../testdata/wasm/module.wasm")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add([]byte("\x00asm\x01\x00\x00\x00\x00\x0a\x04name\x01\x04\x01\x00\x01a"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		names, _ := functionsOf(binaryAt(b), 0x1000, len(b))
+		for i, name := range names {
+			if i >= maxFunctions || len(name) > maxName {
+				t.Fatalf("function %d has a name of %d bytes", i, len(name))
+			}
+		}
+	})
+}
+
+// TestWasmCodes: what was met last at an address is remembered there.
+func TestWasmCodes(t *testing.T) {
+	var w Codes
+	for i, at := range []mem.Addr{0x300, 0x100, 0x200} {
+		w.keep(&Code{start: at, size: 0x80, index: int32(i)})
+	}
+	w.keep(&Code{start: 0x240, size: 0x100, index: 7}) // over the ends of two
+	for pc, want := range map[mem.Addr]int32{0x100: 1, 0x17f: 1, 0x180: -1, 0x210: -1, 0x240: 7, 0x33f: 7, 0x340: -1} {
+		got := int32(-1)
+		if c := w.At(pc); c != nil {
+			got = c.index
+		}
+		if got != want {
+			t.Errorf("at %#x: function %d, want %d", uint64(pc), got, want)
+		}
+	}
+}
