@@ -245,7 +245,7 @@ func (j *judging) leaf(set []int, in map[int]bool) int {
 // onlyNext is the thread of the set that tid waits for by name: an owner, or a child's first thread; 0 for none.
 func (j *judging) onlyNext(tid int, in map[int]bool) int {
 	w := j.waiting[tid]
-	if w == nil || len(w.Wakers) != 1 || w.Mode != profile.WaitOne && !isEnd(w) && w.Sort != profile.SortThread {
+	if w == nil || len(w.Wakers) != 1 || w.Mode != profile.WaitOne && w.Wakers[0].PID == j.owner[tid] {
 		return 0
 	}
 	next := w.Wakers[0].TID

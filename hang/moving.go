@@ -44,7 +44,7 @@ func (j *judging) movements(sinks []sink) (all []movement) {
 	}
 	for i := range sinks {
 		if s := &sinks[i]; s.kind == Moving && !j.tree[s.pid] {
-			all = append(all, movement{j.chain(s.node) + ", which " + s.does, nil})
+			all = append(all, movement{j.sentence(s.node, s.does), nil})
 		}
 	}
 	for _, words := range j.activity() {

@@ -14,6 +14,7 @@ import (
 var foreignFiles = []string{"/usr/include/", "/usr/src/", "/usr/lib/", "/usr/local/go/src/", "/go/src/runtime/",
 	"/pkg/mod/", "/site-packages/", "/dist-packages/", "/lib/python", "/node_modules/", "node:", "internal/",
 	"/rustc/", "/.cargo/registry/", "/python-build", "<frozen ", "/glibc", "/sysdeps/", "/nptl/", "/gcc-", "/gtest",
+		"/bin/",
 	"/_pytest/", "_testmain.go", "/jest", "java.base/", "/_/src/", "./nptl", "../sysdeps"}
 
 // foreignFunctions are how names of functions begin that are no user's own.
@@ -26,13 +27,35 @@ var foreignFunctions = []string{"runtime.", "testing.", "internal/", "sync.", "s
 // is none that has a name.
 func ownFrame(d *profile.Dump, s *profile.Stack) *profile.Frame {
 	// Where a language runs, what is below its functions is its runtime.
-	made := slices.ContainsFunc(s.Frames, func(f profile.Frame) bool { return f.Kind.Made() })
+	made := made(s)
 	for i := range s.Frames {
 		if f := &s.Frames[i]; f.Kind.Made() == made && isOwn(d, f) {
 			return f
 		}
 	}
 	return nil
+}
+
+// made reports whether functions of a language that runs on a runtime are on s.
+func made(s *profile.Stack) bool {
+	return slices.ContainsFunc(s.Frames, func(f profile.Frame) bool { return f.Kind.Made() })
+}
+
+// libraryCall is the function of the language's library that the user's own code called, and waits in: "Queue.get".
+// "" where it waits by itself, or where nothing is its own.
+func libraryCall(d *profile.Dump, s *profile.Stack) string {
+	last := ""
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		switch {
+		case !f.Kind.Made() || f.Stub:
+		case isOwn(d, f):
+			return last
+		default:
+			last = text.Escape(f.Func)
+		}
+	}
+	return ""
 }
 
 func isOwn(d *profile.Dump, f *profile.Frame) bool {

@@ -52,9 +52,9 @@ func (j *judging) sentence(n *node, does string) string {
 	}
 	words := say(j.chain(n))
 	if utf8.RuneCountInString(words) > mostSentence && n.from != nil {
-		first, steps := n, 0
-		for first.from != nil {
-			first, steps = first.from, steps+1
+		first, steps := n.root(), 0
+		for at := n; at.from != nil; at = at.from {
+			steps++
 		}
 		through := ""
 		if steps > 1 {
@@ -119,7 +119,8 @@ func (j *judging) link(n *node) string {
 func (j *judging) linkOfSet(n *node, w *profile.Wait, who string) string {
 	for i := range w.Set {
 		p := &w.Set[i]
-		if !isSought(p) || !slices.ContainsFunc(p.Wakers, func(to profile.Waker) bool { return to.PID == n.pid }) {
+		if !isSought(p) || j.isOfDeath(n.from.pid, p) || !slices.ContainsFunc(p.Wakers,
+			func(to profile.Waker) bool { return to.PID == n.pid }) {
 			continue
 		}
 		switch p.Sort {

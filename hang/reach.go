@@ -17,6 +17,14 @@ type node struct {
 	hops     int           // from one process to another outside the tree
 }
 
+// root is the one that n is reached from.
+func (n *node) root() *node {
+	for n.from != nil {
+		n = n.from
+	}
+	return n
+}
+
 // mostNodes bounds the threads that are followed.
 const mostNodes = 1 << 16
 
@@ -135,11 +143,20 @@ func (j *judging) sought(n *node, w *profile.Wait) (out []profile.Waker) {
 		return w.Wakers
 	}
 	for i := range w.Set {
-		if p := &w.Set[i]; isSought(p) {
+		if p := &w.Set[i]; isSought(p) && !j.isOfDeath(n.pid, p) {
 			out = append(out, p.Wakers...)
 		}
 	}
 	return out
+}
+
+// isOfDeath reports whether a descriptor is the pipe by whose end a child learns that its parent is gone: nothing is
+// ever written to it.
+func (j *judging) isOfDeath(pid int, p *profile.WaitPart) bool {
+	of := j.processes[pid]
+	return of != nil && p.Sort == profile.SortPipeData && !slices.ContainsFunc(p.Wakers, func(to profile.Waker) bool {
+		return to.PID != of.Parent && to.PID != pid
+	})
 }
 
 // isSought reports whether a descriptor of a set is one at which its process waits for an answer, or for an end.

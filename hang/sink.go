@@ -15,22 +15,23 @@ type rank int
 
 // The ranks.
 const (
-	rankLost     rank = iota // waits for a lock that nobody can unlock
-	rankBusy                 // runs in one place all the time
-	rankStill                // is stopped
-	rankOwn                  // waits for the end of what it keeps open itself
-	rankHolder               // holds a lock that others wait for
-	rankDisk                 // an uninterruptible sleep
-	rankToken                // waits for a token of make's jobserver
-	rankLocked               // tries again and again, with a file open that another process has locked
-	rankOutside              // waits for the outside
-	rankQuestion             // reads standard input or a terminal
-	rankTime                 // sleeps
-	rankLoop                 // an event loop with nothing due
-	rankFibers               // all goroutines wait
-	rankBlocked              // waits for nobody that is known
-	rankWork                 // waits for work or for a connection: a server does so by right
-	rankNothing              // nothing is known
+	rankLost      rank = iota // waits for a lock that nobody can unlock
+	rankBusy                  // runs in one place all the time
+	rankStill                 // is stopped
+	rankOwn                   // waits for the end of what it keeps open itself
+	rankHolder                // holds a lock that others wait for
+	rankFiberLock             // fibers wait for a lock, and none runs
+	rankDisk                  // an uninterruptible sleep
+	rankToken                 // waits for a token of make's jobserver
+	rankLocked                // tries again and again, with a file open that another process has locked
+	rankOutside               // waits for the outside
+	rankQuestion              // reads standard input or a terminal
+	rankTime                  // sleeps
+	rankLoop                  // an event loop with nothing due
+	rankFibers                // all goroutines wait
+	rankBlocked               // waits for nobody that is known
+	rankWork                  // waits for work or for a connection: a server does so by right
+	rankNothing               // nothing is known
 )
 
 // sink is a thread that waits for nobody in the case.
@@ -83,8 +84,10 @@ func (j *judging) sink(n *node) sink {
 func (j *judging) byRight(s *sink, w *profile.Wait) {
 	switch {
 	case w == nil || s.kind != Waiting && s.kind != Unknown:
-	case s.rank >= rankTime && s.rank < rankWork && j.of(s.pid).serves:
+	case s.rank >= rankTime && s.rank < rankWork && (j.of(s.pid).serves || j.of(s.root().pid).serves):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for connections"
+	case s.kind == Waiting && watches(w):
+		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a change of a file"
 	case w.Sort == profile.SortSignal && s.rank == rankOutside && j.childServes(s.pid):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal, as its children wait for connections"
 	case s.kind == Waiting && w.Alarm && s.rank > rankStill && s.rank != rankHolder:
@@ -93,6 +96,13 @@ func (j *judging) byRight(s *sink, w *profile.Wait) {
 	case s.kind == Waiting && j.waitsForSignals(s.node, w):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal: "+signals(w.Handled)
 	}
+}
+
+// watches reports whether w waits for files to change.
+func watches(w *profile.Wait) bool {
+	return w.Sort == profile.SortWatch || slices.ContainsFunc(w.Set, func(p profile.WaitPart) bool {
+		return p.Sort == profile.SortWatch
+	})
 }
 
 // asked are signals by which somebody asks a program for something: HUP, USR1, USR2, TERM. That of Ctrl-C, which
@@ -158,6 +168,9 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		}
 	case len(j.of(n.pid).fibers) > 0:
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
+		if j.of(n.pid).fibers[0].Wait == profile.FiberLock {
+			s.rank = rankFiberLock
+		}
 	case w.Listens:
 		s.rank, s.does = rankWork, "waits for connections"
 	case w.Mode == profile.WaitIdle && n.from != nil && j.tree[n.pid]:
@@ -169,14 +182,30 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 	case w.Mode == profile.WaitOutside && (w.Sort == profile.SortSocketData || w.Sort == profile.SortSocketRoom):
 		s.rank, s.kind, s.does = rankOutside, Waiting, socketVerb(w)+socketName(w)+", and gets no answer"
 	case w.Mode == profile.WaitTime:
-		s.rank, s.kind, s.does = rankTime, sleepKind(n, w), text.Message(w.Text)
+		s.rank, s.kind, s.does = rankTime, sleepKind(n, w), j.asleep(n, w)
 	case w.Mode == profile.WaitOutside:
 		s.rank, s.kind, s.does = rankOutside, Waiting, text.Message(w.Text)
 	default:
 		s.rank, s.kind, s.does = rankBlocked, j.blockedKind(n), j.blocked(n, w)
 	}
 	if !j.tree[n.pid] {
-		s.rank = max(rankOutside, s.rank)
+		j.unanswered(s, w)
+	}
+}
+
+// unanswered says of s, outside of the tree, whether who asked it for something hangs: it has not answered, and does
+// nothing for it. Who asks for work, from no function of the user's own, waits for that by right.
+func (j *judging) unanswered(s *sink, w *profile.Wait) {
+	s.rank = max(rankOutside, s.rank)
+	if s.from == nil || s.rank < rankWork || w.Timed && !w.Listens {
+		return
+	}
+	t := j.sampled[s.from.tid]
+	if t != nil && made(&t.Stack) && ownFrame(j.of(s.from.pid).dump, &t.Stack) == nil {
+		return
+	}
+	if j.tree[s.from.pid] || s.from.by != nil {
+		s.rank, s.kind = rankOutside, Waiting
 	}
 }
 

@@ -126,6 +126,7 @@ const (
 	SortDevice        WaitSort = "device"
 	SortKernel        WaitSort = "kernel"  // a lock of the kernel
 	SortPage          WaitSort = "page"    // a page of memory
+	SortWatch         WaitSort = "watch"   // a change of a file
 	SortRing          WaitSort = "ring"    // operations of an io_uring
 	SortQueue         WaitSort = "queue"   // a message queue or semaphore of System V or POSIX
 	SortOpen          WaitSort = "open"    // a file to open

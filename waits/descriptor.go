@@ -200,6 +200,7 @@ func (s *study) onAnonymous(p *Process, fd *FD, reading bool, w *Wait) {
 	case i.HasPID:
 		s.onPidfd(i.PID, w)
 	case kind == "inotify":
+		w.Object.Kind = Kind{profile.SortWatch, kind}
 		w.Object.Name, w.Mode = text.Count(len(i.Inotify), "watch"), Outside
 		w.Unlisted = "anybody may change a file that it watches"
 	case kind == "eventpoll":

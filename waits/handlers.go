@@ -37,7 +37,7 @@ func (s *study) byHandlers(waits []Wait) {
 	for i := range waits {
 		w := &waits[i]
 		t := s.facts.Thread(w.TID)
-		if t == nil || w.Mode == Time || w.Mode == Idle || w.Mode == One && w.Object.Kind.holds() {
+		if t == nil || w.Mode == Time || w.Mode == Idle && len(w.Set) == 0 || w.Mode == One && w.Object.Kind.holds() {
 			continue
 		}
 		p := t.Process
