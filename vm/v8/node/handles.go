@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,34 +24,50 @@ const (
 
 // NameLoop names the handles of l, which are shown as all: handles of Node.js have an object of JavaScript, and that
 // functions that are called; one handle of libuv serves all timers. h is the heap as it is now; a program that is not
-// Node.js has all as they are.
+// Node.js has all as they are. Where not all could be read loop.Err says so.
 func (l *Layout) NameLoop(h heap.Heap, p Program, loop *libuv.Loop, all []profile.Handle) []profile.Handle {
 	if l.persistent == 0 {
 		return all
 	}
 	h.Within(maxLoopReads)
-	n := &reading{h, *l, p}
+	n := &reading{Heap: h, Layout: *l, program: p}
 	for i := range loop.Handles {
 		uv, shown := &loop.Handles[i], &all[i]
-		if object, ok := n.objectOf(uv.Data); ok {
-			n.describeHandle(object, shown)
+		var object mem.Addr
+		var ok bool
+		if find := func() { object, ok = n.objectOf(uv.Data) }; n.isNode(uv.Data) {
+			n.sure(find)
+		} else {
+			find()
+		}
+		if ok {
+			n.sure(func() { n.describeHandle(object, shown) })
 			continue
 		}
 		shown.Internal = true
 		if uv.Kind != libuv.Timer {
 			continue
 		}
-		if env, ok := n.environmentOf(uv.Addr); ok {
+		var env mem.Addr
+		if n.sure(func() { env, ok = n.environmentOf(uv.Addr) }); ok {
 			timers, whole := n.timers(env, uv)
+			if !whole && uv.Active && n.err == nil {
+				n.err = errTimers
+			}
 			slices.SortStableFunc(timers, func(a, b profile.Handle) int { return cmp.Compare(a.In, b.In) })
 			if all = append(all, timers...); whole {
 				all[i].Kind = ""
 			}
-			all = append(all, n.pending(env)...)
+			n.sure(func() { all = append(all, n.pending(env)...) })
 		}
+	}
+	if n.err != nil && loop.Err == nil {
+		loop.Err = fmt.Errorf("not all could be read of what its handles belong to: %w", n.err)
 	}
 	return all
 }
+
+var errTimers = errors.New("the timers of Node.js are not found")
 
 // describeHandle says whose handle the object is: the object that a program has of it refers to it and is referred to.
 func (n *reading) describeHandle(object mem.Addr, to *profile.Handle) {
@@ -154,6 +171,7 @@ func (n *reading) function(event string, a mem.Addr) (profile.Call, bool) {
 	}
 	f, err := n.program.Function(shared, n.View)
 	if err != nil {
+		n.err = cmp.Or(n.err, err)
 		return profile.Call{}, false
 	}
 	c := profile.Call{Event: event, Func: f.Shown}

@@ -68,6 +68,15 @@ type reading struct {
 	heap.Heap
 	Layout
 	program Program
+	err     error // why less is known than could be
+}
+
+// sure calls f, whose reads all succeed where the heap is as it should be: the first that does not is n.err.
+func (n *reading) sure(f func()) {
+	before := n.Fault()
+	if f(); n.err == nil && n.Fault() != before {
+		n.err = n.Fault()
+	}
 }
 
 // maxOffset bounds an offset in one of the classes.
@@ -80,6 +89,17 @@ func (n *reading) offset(at mem.Addr) (mem.Addr, bool) {
 	}
 	v, err := n.Word(at, 0)
 	return mem.Addr(v), err == nil && v < maxOffset
+}
+
+// isNode reports whether an object of a class of Node.js's program is at a, as its vtable is near that of Environment, or
+// none can be read there.
+func (n *reading) isNode(a mem.Addr) bool {
+	const near = 64 << 20
+	if a == 0 || a%wordSize != 0 || n.vtable == 0 {
+		return false
+	}
+	v, err := n.Word(a, 0)
+	return err != nil || mem.Addr(v)-n.vtable+near < 2*near
 }
 
 // objectOf is the JavaScript object that the BaseObject at a stands for: it has a in a field of its own.

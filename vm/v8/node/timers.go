@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -22,19 +23,22 @@ func (n *reading) timers(env mem.Addr, uv *libuv.Handle) (timers []profile.Handl
 		return nil, false
 	}
 	base, known := n.timerBase(env, uv, lists)
-	for _, l := range lists {
-		expiry, ok := n.numberOf(l, "expiry")
-		due := base + duration(expiry)
-		for _, t := range n.listed(l) {
-			if len(timers) == maxTimers {
-				return timers, false
+	n.sure(func() {
+		for _, l := range lists {
+			expiry, ok := n.numberOf(l, "expiry")
+			due := base + duration(expiry)
+			for _, t := range n.listed(l) {
+				if len(timers) == maxTimers {
+					return
+				}
+				timer := n.timer(t)
+				timer.In, timer.HasIn = due, known && ok
+				timers = append(timers, timer)
 			}
-			timer := n.timer(t)
-			timer.In, timer.HasIn = due, known && ok
-			timers = append(timers, timer)
 		}
-	}
-	return timers, true
+		whole = true
+	})
+	return timers, whole
 }
 
 // timerLists are the TimersLists of the queue that closures of the file of timers share.
@@ -50,7 +54,9 @@ func (n *reading) timerLists(process mem.Addr) ([]mem.Addr, bool) {
 			if class, _ := n.ClassOf(queue); class != "PriorityQueue" {
 				continue
 			}
-			return n.queued(queue), true
+			var lists []mem.Addr
+			n.sure(func() { lists = n.queued(queue) })
+			return lists, true
 		}
 	}
 	return nil, false
@@ -144,6 +150,7 @@ func (n *reading) whenDue(t heap.Tagged) []profile.Call {
 		}
 		f, err := n.program.Function(call.Shared, n.View)
 		if err != nil {
+			n.err = cmp.Or(n.err, err)
 			break
 		}
 		c := profile.Call{Func: f.Shown, Async: true}
