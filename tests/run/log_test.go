@@ -22,15 +22,16 @@ func full(t *testing.T) *os.File {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close(); w.Close() })
-	if err := unix.SetNonblock(int(w.Fd()), true); err != nil {
+	fd := int(w.Fd()) // which makes it one that blocks
+	if err := unix.SetNonblock(fd, true); err != nil {
 		t.Fatal(err)
 	}
 	for {
-		if _, err := unix.Write(int(w.Fd()), make([]byte, 1)); err != nil {
+		if _, err := unix.Write(fd, make([]byte, 1)); err != nil {
 			break
 		}
 	}
-	if err := unix.SetNonblock(int(w.Fd()), false); err != nil {
+	if err := unix.SetNonblock(fd, false); err != nil {
 		t.Fatal(err)
 	}
 	return w

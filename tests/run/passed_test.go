@@ -133,7 +133,7 @@ func TestStopsItself(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			script := file(t, "timeout 55 "+fpstack+" run --deadline 1 -- sh -c '"+how+"'\necho status $?\n")
-			cmd := exec.Command("setsid", "-w", "bash", "-c", "bash "+script+"; true") // no terminal
+			cmd := exec.Command("setsid", "-w", "bash", "-c", `bash "$0"; true`, script) // no terminal
 			cmd.Env = without(os.Environ(), "CI")
 			out, err := cmd.CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "status 124") {

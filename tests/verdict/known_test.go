@@ -42,6 +42,8 @@ var known = map[string]faults{
 	"healthy C semaphore that SIGALRM posts":  {verdict: atRest},
 	"healthy C waits for SIGHUP":              {verdict: fromSign},
 
+	"healthy C locks that change hands":            {length: sometimes + pathNames},
+	"healthy C token that two processes pass":      {verdict: sometimes + "a sleeper that moves counts as asleep"},
 	"healthy C condition with a time limit":        {verdict: "a wait with a time limit below a join counts as hung"},
 	"healthy C semaphore that a child posts":       {verdict: "a semaphore that a child posts counts as hung"},
 	"healthy C sigsuspend for a child that sleeps": {verdict: fromSign},
@@ -79,7 +81,7 @@ var known = map[string]faults{
 	"node worker waits for a message":                {function: joins},
 	"npm test with a child that hangs":               {culprit: joins, function: joins},
 	"node waits for a command that waits for a FIFO": {culprit: joins, waitsFor: joins},
-	"healthy npm start of an idle server":            {verdict: eventLoop},
+	"healthy npm start of an idle server":            {verdict: sometimes + eventLoop},
 	"healthy npm run with a child that computes":     {verdict: atRest, culprit: joins, function: joins},
 	"healthy node server with an idle helper":        {verdict: eventLoop},
 
@@ -109,10 +111,6 @@ var known = map[string]faults{
 	"healthy psql waits for pg_sleep":            {verdict: eventLoop},
 
 	"run coroutine that waits for a future": {function: "of tasks the first is named, not the last of the chain"},
-	"run loop that waits for a port": {verdict: "a process that begins counts as activity",
-		culprit: "a process that begins counts as activity"},
-	"run silent beside a heartbeat": {verdict: "a process that begins counts as output",
-		culprit: "a process that begins counts as output", waitsFor: "a process that begins counts as output"},
 
 	"saved two RLocks of Python": {verdict: sometimes + "supposed where a thread ran between the readings"},
 }

@@ -1,7 +1,6 @@
 package codecache
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
@@ -153,22 +152,25 @@ func (l *Layout) Codelets(v *view.View) ([]Codelet, error) {
 	return all, nil
 }
 
-// Each gives yield where each blob of a heap begins, ascending, until it returns false. What the JVM makes meanwhile
-// may be missing.
+// Each gives yield where each blob of a heap begins, ascending, until it returns false: one block lies behind the other
+// up to where the heap is in use. What the JVM makes meanwhile may be missing.
 func (l *Layout) Each(v *view.View, h *Heap, yield func(start mem.Addr) bool) error {
-	n := uint64(h.High-h.Low) >> h.shift
-	const piece = 4 << 10
-	for at := uint64(0); at < n; at += piece {
-		b := bytes.Clone(v.UpTo(h.segmap+mem.Addr(at), int(min(piece, n-at))))
-		for i, t := range b {
-			begin := h.Low + mem.Addr((at+uint64(i))<<h.shift) + mem.Addr(l.header)
-			if t == 0 && !yield(begin) {
-				return nil
-			}
+	if !l.blockLength.OK() || !l.blockUsed.OK() {
+		return errors.New("the JVM does not say how long a piece of code is")
+	}
+	for at := h.Low; at < h.High; {
+		f := v.Fields(at)
+		length, used := uint64(l.blockLength.Of(&f)), l.blockUsed.Of(&f)
+		if f.Err != nil {
+			return v.Refused() // what is behind is reserved alone
 		}
-		if uint64(len(b)) < min(piece, n-at) {
-			return v.Refused() // what is behind is reserved, and not in use
+		if length == 0 || length > uint64(h.High-at)>>h.shift {
+			return nil
 		}
+		if used != 0 && !yield(at+mem.Addr(l.header)) {
+			return nil
+		}
+		at += mem.Addr(length << h.shift)
 	}
 	return nil
 }

@@ -19,10 +19,11 @@ type Layout struct {
 	listLength  vmstructs.Place
 	listData    vmstructs.Place
 
-	memory, segmap int64 // of a CodeHeap: VirtualSpaces
-	low, spread    vmstructs.Place
-	segmentShift   vmstructs.Place
-	header         int64 // of a HeapBlock, bytes
+	memory, segmap         int64 // of a CodeHeap: VirtualSpaces
+	low, spread            vmstructs.Place
+	segmentShift           vmstructs.Place
+	header                 int64 // of a HeapBlock, bytes
+	blockLength, blockUsed vmstructs.Place
 
 	name, size, frameComplete, frameSize vmstructs.Place
 	codeBegin, codeEnd                   vmstructs.Place // addresses
@@ -64,7 +65,8 @@ func ReadLayout(t *vmstructs.Table) (*Layout, error) {
 		low: p.Need("_low_boundary", "VirtualSpace"), spread: p.Need("_high_boundary", "VirtualSpace"),
 		segmentShift: p.Need("_log2_segment_size", "CodeHeap"),
 		header:       p.NeedSize("HeapBlock", "HeapBlock::Header"),
-		name:         p.Need("_name", "CodeBlob"), size: p.Need("_size", "CodeBlob"),
+		blockLength:  p.Maybe("_length", "HeapBlock::Header"), blockUsed: p.Maybe("_used", "HeapBlock::Header"),
+		name: p.Need("_name", "CodeBlob"), size: p.Need("_size", "CodeBlob"),
 		frameComplete: p.Need("_frame_complete_offset", "CodeBlob"), frameSize: p.Need("_frame_size", "CodeBlob"),
 		codeBegin: p.Maybe("_code_begin", "CodeBlob"), codeEnd: p.Maybe("_code_end", "CodeBlob"),
 		codeOffset: p.Maybe("_code_offset", "CodeBlob"), dataOffset: p.Maybe("_data_offset", "CodeBlob"),
