@@ -10,8 +10,8 @@ import (
 	"github.com/fpstack/fpstack/tests/harness"
 )
 
-// TestProfiler: where a library is loaded that the runtime can begin as a profiler it is said that lines may be those of
-// rewritten methods; nothing is said where none is.
+// TestProfiler: where a library is loaded that the runtime can begin as a profiler it is said that lines may be those
+// of rewritten methods; nothing is said where none is.
 func TestProfiler(t *testing.T) {
 	library := harness.Compile(t, "gcc", "profiler.c", "int DllGetClassObject(void) { return 1; }", "libprofiler.so",
 		"-shared", "-fPIC")
