@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
 	"go/build"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -144,6 +147,78 @@ func find(rooms map[string]room, pkg string) (room, bool) {
 		return rooms["tests/exact"], true
 	}
 	return room{}, false
+}
+
+var update = flag.Bool("update", false, "draw the picture of the house anew")
+
+// picture draws the house of the table, the highest floor first. Rooms of tests and scripts are above all or import
+// nothing, and are not drawn.
+func picture(rooms map[string]room) string {
+	floors := map[int][]string{}
+	for name, r := range rooms {
+		if !strings.HasPrefix(name, "tests/") && !strings.HasPrefix(name, "scripts/") && name != "." && name != "vm/*" {
+			floors[r.layer] = append(floors[r.layer], name)
+		}
+	}
+	var b strings.Builder
+	for _, layer := range slices.Backward(slices.Sorted(maps.Keys(floors))) {
+		slices.Sort(floors[layer])
+		line := fmt.Sprintf("%2d", layer)
+		for _, name := range floors[layer] {
+			if len(line)+2+len(name) > 100 {
+				b.WriteString(line + "\n")
+				line = "  "
+			}
+			line += "  " + name
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// TestPicture holds that the picture of the house is that of the table; -update draws it.
+func TestPicture(t *testing.T) {
+	text, err := os.ReadFile(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), "\n```house\n")
+	drawn, after, ok2 := strings.Cut(rest, "```\n")
+	want := picture(table(t))
+	switch {
+	case !ok || !ok2:
+		t.Fatalf("%s has no block ```house", plan)
+	case drawn == want:
+	case *update:
+		if err := os.WriteFile(plan, []byte(before+"\n```house\n"+want+"```\n"+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("the picture in %s is not of its table; go test -run TestPicture -update . draws:\n%s", plan, want)
+	}
+}
+
+// TestRoomsAreTold holds that the plan says of each room what it is for: by its path, or by its name behind that of the
+// room it belongs to.
+func TestRoomsAreTold(t *testing.T) {
+	text, err := os.ReadFile(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, told, ok := strings.Cut(string(text), "\n## What each room is for\n")
+	told, _, ok2 := strings.Cut(told, "\n## ")
+	if !ok || !ok2 {
+		t.Fatalf("%s does not say what rooms are for", plan)
+	}
+	for name := range table(t) {
+		if name == "." || name == "vm/*" || strings.HasPrefix(name, "tests/") || strings.HasPrefix(name, "scripts/") {
+			continue
+		}
+		if !strings.Contains(told, "`"+name+"`") && !(strings.Contains(told, "`"+path.Dir(name)+"`") &&
+			strings.Contains(told, "`"+path.Base(name)+"`")) {
+			t.Errorf("%s does not say what %s is for", plan, name)
+		}
+	}
 }
 
 // reaches gives all packages that the rows below pkg lead to.

@@ -12,5 +12,6 @@ import (
 
 func main() {
 	early.Restore()
+	early.Deepen()
 	os.Exit(cmd.Run(os.Args[1:]))
 }

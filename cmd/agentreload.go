@@ -14,8 +14,8 @@ import (
 var changeable = []string{"pid", "name", "cgroup", "container", "pod-uid", "unit", "user", "max-targets", "max-threads",
 	"label"}
 
-// reload reads the file of --config again, and has g do what it says now. What makes no sense is refused, and all stays
-// as it is; what cannot change without a restart is named.
+// reload reads the file of --config again, and has g do what it says now. What makes no sense is refused, and all
+// stays as it is; what cannot change without a restart is named.
 func (a *agentRun) reload(g *agent.Agent) {
 	old := a.options.Load()
 	fresh, f, err := a.again()

@@ -122,8 +122,19 @@ func (s *caseSampler) writes(pid int) bool {
 	}
 	return slices.ContainsFunc(w.facts.Process(pid).Threads, func(t *waits.Thread) bool {
 		of := w.graph.Of(t.TID)
-		return of != nil && (of.Object.Kind.Sort == profile.SortPipeRoom || of.Object.Kind.Sort == profile.SortSocketRoom)
+		return of != nil && (of.Object.Kind.Sort == profile.SortPipeRoom ||
+			of.Object.Kind.Sort == profile.SortSocketRoom)
 	})
+}
+
+// Asleep implements [capture.Sampler].
+func (s *caseSampler) Asleep(ctx context.Context, pid int) (*profile.Dump, error) {
+	s.d.o.tids = nil
+	got, err := s.d.sampleBy(ctx, pid, tracer.Options{NoStop: true})
+	if err != nil {
+		err = fmt.Errorf("process %d, outside the tree: %w", pid, err)
+	}
+	return got, err
 }
 
 // asleep makes the dump of a process without a stop.

@@ -16,6 +16,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot/core"
 	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/symbol/source"
+	"github.com/fpstack/fpstack/waits"
 )
 
 // coreOptions are the flags of a dump that is made of a file.
@@ -86,7 +87,7 @@ func (a *app) dumpFile(ctx context.Context, o *dumpOptions, form report.Options)
 	defer d.close()
 	show := func() error {
 		return d.show(form, func(yield func(*profile.Dump) bool) {
-			got := d.report(d.core(in))
+			got := d.report(d.core(ctx, in))
 			if d.lacksFiles {
 				fmt.Fprintln(d.stderr, "  Name the program by --exe FILE, a folder with the files of that machine by "+
 					"--sysroot DIR.")
@@ -122,7 +123,7 @@ func (a *app) dumpSaved(ctx context.Context, o *dumpOptions, in *kept) error {
 }
 
 // core makes the dump of a core. It may return both a dump and an error.
-func (d *dumping) core(in *kept) (*profile.Dump, error) {
+func (d *dumping) core(ctx context.Context, in *kept) (*profile.Dump, error) {
 	r, size, cut, err := in.plain(d.walks.Names.Budget.Reader)
 	if err != nil {
 		return nil, err
@@ -143,7 +144,7 @@ func (d *dumping) core(in *kept) (*profile.Dump, error) {
 		return nil, fmt.Errorf("core %s: %w", fileLabel(d.o.core), err)
 	}
 	defer c.Close()
-	got, err := d.walkCore(c)
+	got, err := d.walkCore(ctx, c)
 	got.Notes = append(got.Notes, c.Notes()...)
 	d.lacksFiles = c.LacksFiles()
 	if cut != nil {
@@ -153,16 +154,18 @@ func (d *dumping) core(in *kept) (*profile.Dump, error) {
 }
 
 // walkCore walks and names the threads of a core.
-func (d *dumping) walkCore(c *core.Core) (*profile.Dump, error) {
+func (d *dumping) walkCore(ctx context.Context, c *core.Core) (*profile.Dump, error) {
 	image := c.Image()
 	if d.saver != nil {
 		image = d.saver.Image(image)
 	}
 	w := dump.New(c.Maps, image, d.walks)
 	defer w.Close()
+	var locks []waits.Lock
 	whole := c.Batches(core.Wanted{TIDs: d.o.tids, Copiers: w.Copiers(), ProcessCopiers: w.ProcessCopiers()},
 		func(batch *snapshot.Snapshot) {
 			w.Batch(batch)
+			locks = append(locks, w.Locks(batch)...)
 			if d.saver != nil {
 				d.saver.Batch(w, batch)
 			}
@@ -172,8 +175,14 @@ func (d *dumping) walkCore(c *core.Core) (*profile.Dump, error) {
 		defer d.progress.clear()
 	}
 	got := w.Dump(whole)
+	if d.o.showsWaits() && len(d.o.tids) == 0 {
+		waitsAtRest(ctx, c, whole, locks, got)
+	}
 	if d.o.source && !d.o.noLines {
 		source.Add(got, 1, d.walks.Names.Budget, source.View{Open: d.o.view(), ModTime: unknownTime}, ownSource)
+	}
+	if d.saver != nil {
+		d.saver.Waits(got)
 	}
 	d.finishSaving()
 	return got, nil

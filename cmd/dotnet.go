@@ -25,8 +25,8 @@ func dotnetFlag(f *pflag.FlagSet, on *bool) {
 // askTime bounds how long a runtime may take to answer: it writes down all methods first, some ten thousand.
 const askTime = 10 * time.Second
 
-// dotnetMaps makes the runtimes of .NET in those processes write perf maps, until stop is called. Those that do not are
-// reported, and counted.
+// dotnetMaps makes the runtimes of .NET in those processes write perf maps, until stop is called. Those that do not
+// are reported, and counted.
 func (a *app) dotnetMaps(ctx context.Context, pids []int) (stop func(), missing int) {
 	var on []int
 	for _, pid := range pids {

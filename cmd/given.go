@@ -8,8 +8,8 @@ import (
 	"github.com/fpstack/fpstack/early"
 )
 
-// given are the standard files that this program was given, for a command that is to have the same: one that was closed
-// is closed for the command.
+// given are the standard files that this program was given, for a command that is to have the same: one that was
+// closed is closed for the command.
 func given() []uintptr {
 	const closed = ^uintptr(0)
 	files := []uintptr{0, 1, 2}

@@ -130,8 +130,8 @@ func emptyOr(err error) error {
 	return err
 }
 
-// plain returns the core as it is read, and its size. What is compressed or cannot be read at any place is written to a
-// temporary file, which has no name. cut says why that is not all of it.
+// plain returns the core as it is read, and its size. What is compressed or cannot be read at any place is written to
+// a temporary file, which has no name. cut says why that is not all of it.
 func (k *kept) plain(charged func(io.Reader, int64) io.Reader) (r io.ReaderAt, size int64, cut, err error) {
 	info, err := k.file.Stat()
 	if err != nil {

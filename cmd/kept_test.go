@@ -52,7 +52,8 @@ func writes(t *testing.T, path string, after, silent time.Duration, data string)
 	}()
 }
 
-// A pipe that nobody opens to write is given up; one that somebody has opened is waited for, however long it is silent.
+// A pipe that nobody opens to write is given up; one that somebody has opened is waited for, however long it is
+// silent.
 func TestKeptPipe(t *testing.T) {
 	const first = 300 * time.Millisecond
 	err := openPipe(t, fifo(t)).begin(first)

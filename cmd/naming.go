@@ -76,8 +76,8 @@ func (o *namingOptions) check() error {
 	return nil
 }
 
-// finder returns what finds debug files, in the views given before ours. Downloads end with ctx and show where progress
-// is shown. The caller closes it when names are wanted no more.
+// finder returns what finds debug files, in the views given before ours. Downloads end with ctx and show where
+// progress is shown. The caller closes it when names are wanted no more.
 func (a *app) finder(ctx context.Context, o *namingOptions, views ...debugfile.Open) *debugfile.Finder {
 	views = append(views, ownFile)
 	if !o.debuginfod {

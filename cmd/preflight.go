@@ -14,8 +14,8 @@ import (
 func (r *runner) Started(h job.Helper) { go r.preflight(h) }
 
 // preflight says now if the command could not be sampled when it hangs: nobody reads that afterwards. It tries with a
-// process of our own that waits for its input, which is thrown away; the command is left alone. What goes wrong here is
-// no reason to disturb the job.
+// process of our own that waits for its input, which is thrown away; the command is left alone. What goes wrong here
+// is no reason to disturb the job.
 func (r *runner) preflight(helper job.Helper) {
 	read, write, err := os.Pipe()
 	if err != nil {

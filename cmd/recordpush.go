@@ -110,7 +110,8 @@ func (p *pushing) identity(process procfs.Identity) perprocess.Identity {
 	return *common
 }
 
-// send sends p to each store. What a store does not take stays in its spool, or, where there is none, in a file beside.
+// send sends p to each store. What a store does not take stays in its spool, or, where there is none, in a file
+// beside.
 func (r *recording) send(p *profile.Profile) error {
 	if r.outlets == nil || len(p.Samples) == 0 {
 		return nil
@@ -141,7 +142,8 @@ func (r *recording) send(p *profile.Profile) error {
 	return nil
 }
 
-// reportSent says what became of what was put into out, and reports whether it has all been sent or is kept in a spool.
+// reportSent says what became of what was put into out, and reports whether it has all been sent or is kept in a
+// spool.
 func (r *recording) reportSent(out *push.Outlet) bool {
 	b := out.Balance()
 	lost := b.Taken - b.Sent

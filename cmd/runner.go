@@ -15,8 +15,8 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// runner says what the command of one run is doing. Whatever it writes to standard error goes by log, which keeps nobody
-// waiting.
+// runner says what the command of one run is doing. Whatever it writes to standard error goes by log, which keeps
+// nobody waiting.
 type runner struct {
 	*app
 	o     *runOptions

@@ -35,6 +35,7 @@ type topOptions struct {
 	samplingOptions
 	sort   choice
 	by     choice
+	fold   choice
 	idle   bool
 	filter string
 	window time.Duration
@@ -80,6 +81,8 @@ second or, with --once, one time.`,
 	o.registerProcesses(f)
 	f.Var(&o.sort, "sort", "column that orders the rows")
 	f.Var(&o.by, "by", "what a row shows")
+	o.fold = foldChoice()
+	f.Var(&o.fold, "fold", "frames to add to those that called them")
 	f.BoolVar(&o.idle, "idle", false, "also show threads that wait in the kernel")
 	f.StringVar(&o.filter, "filter", "", "rows to show: a regular `EXPRESSION`, module:RE or thread:RE")
 	f.Var((*seconds)(&o.window), "window", "`TIME` that the table covers, 1s to 1h")
@@ -163,7 +166,7 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 		cancel()
 		<-done
 	}()
-	opt, source := o.view(title), &recorded{Recorder: r}
+	opt, source := o.view(title), &recorded{Recorder: r, fold: o.fold.word == "native"}
 	opt.Ended = ended
 	err := top.ErrScreen
 	if live {
@@ -236,6 +239,7 @@ func (o *samplingOptions) sampler(ctx context.Context, command []string, finder 
 // recorded is a Recorder as top wants it.
 type recorded struct {
 	*sampler.Recorder
+	fold    bool     // native code is the function's that it works for
 	unshown []string // of all takes, each once
 }
 
@@ -246,6 +250,9 @@ func (r *recorded) Take() (*profile.Profile, error) {
 			if !slices.Contains(r.unshown, note) && len(r.unshown) < maxUnshown {
 				r.unshown = append(r.unshown, note)
 			}
+		}
+		if r.fold {
+			p = p.FoldNative()
 		}
 	}
 	return p, err

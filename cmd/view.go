@@ -16,6 +16,7 @@ type viewOptions struct {
 	all       bool
 	static    bool
 	waits     bool
+	fold      choice
 	width     int
 	title     string
 }
@@ -28,10 +29,18 @@ func (o *viewOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.annotate, "annotate", false, "folded: mark frames as _[k] kernel, _[j] JIT, _[i] inlined")
 	f.Var(&o.minShare, "min-share", "svg, html: leave out frames below this `SHARE`")
 	f.BoolVar(&o.all, "all", false, "svg, html: every frame, not only the largest 500,000")
+	o.fold = foldChoice()
+	f.Var(&o.fold, "fold", "frames to add to those that called them")
 	f.BoolVar(&o.static, "static", false, "svg, html: the picture alone, without data and script")
 	f.BoolVar(&o.waits, "waits", false, "svg, html: open with waits shown, not folded away")
 	f.IntVar(&o.width, "width", 0, "svg: `N` pixels wide; by default as wide as the window")
 	f.StringVar(&o.title, "title", "", "svg, html, speedscope: `TEXT` of the heading; by default the command")
+}
+
+// foldChoice is the value of --fold.
+func foldChoice() choice {
+	return choice{"WHAT", "none", []word{{"none", "every frame is its own"},
+		{"native", "native code below a function of a language is that function's"}}}
 }
 
 // check refuses values that make no sense.

@@ -9,9 +9,11 @@ import (
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/snapshot/core"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/waits"
 	"github.com/fpstack/fpstack/waits/live"
+	"github.com/fpstack/fpstack/waits/still"
 )
 
 // waiting is who waits for whom in the processes of a dump: read before they are stopped, as a stop changes it.
@@ -153,7 +155,19 @@ func (w *waiting) add(d *profile.Dump) {
 	w.shown = true
 }
 
-// concern leaves in d the cycles and roots that threads of d are part of: all others were shown with the first process.
+// waitsAtRest puts into d, the dump of core c, who waits for whom: of whole, its threads, and the locks of its runtimes.
+func waitsAtRest(ctx context.Context, c *core.Core, whole *snapshot.Snapshot, locks []waits.Lock, d *profile.Dump) {
+	source, facts := still.New(whole, c)
+	w := &waiting{facts: facts}
+	w.confirmLocks(locks, whole)
+	facts.Process(whole.Process.PID).Locks = locks
+	w.name(d.Threads)
+	w.graph, _ = waits.Examine(ctx, source, facts)
+	w.add(d)
+}
+
+// concern leaves in d the cycles and roots that threads of d are part of: all others were shown with the first
+// process.
 func concern(d *profile.Dump) {
 	none := func(lists ...[]int) bool {
 		return !slices.ContainsFunc(slices.Concat(lists...), func(tid int) bool { return hasThread(d, tid) })

@@ -22,6 +22,12 @@ type view struct {
 // newView settles what is shown of p: which value, and beside what. old is nil where nothing
 // is compared; a file may hold a comparison by itself.
 func newView(p, old *profile.Profile, absolute bool, o *viewOptions, warn func(string)) (*view, error) {
+	if o.fold.word == "native" {
+		p = p.FoldNative()
+		if old != nil {
+			old = old.FoldNative()
+		}
+	}
 	v := &view{profile: p, options: o, warn: warn}
 	var err error
 	switch {

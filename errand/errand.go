@@ -40,7 +40,8 @@ type FileSystem struct {
 // Device is the file system of that number, whoever asks it.
 func Device(number uint64) FileSystem { return FileSystem{device: number} }
 
-// Paths are all that lie on the ways to the files of o: which of them a path leads to nobody knows before it was asked.
+// Paths are all that lie on the ways to the files of o: which of them a path leads to nobody knows before it was
+// asked.
 func (o *Owner) Paths() FileSystem { return FileSystem{path: o} }
 
 // Mute reports whether that file system is not to be asked: it owes an answer, or too many do.

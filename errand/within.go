@@ -2,8 +2,8 @@ package errand
 
 import "time"
 
-// Within is f's error, or [ErrNoAnswer] if f has not returned after d: then it goes on, for nobody. It is for calls that
-// write, of which no two are made at a time.
+// Within is f's error, or [ErrNoAnswer] if f has not returned after d: then it goes on, for nobody. It is for calls
+// that write, of which no two are made at a time.
 func Within(d time.Duration, f func() error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- f() }()

@@ -81,8 +81,8 @@ func (j *judging) stacks(pid, tid int) (stacks []*profile.Stack) {
 	return stacks
 }
 
-// loopOf is the innermost frame that all stacks share, counted from the outermost, as it is in the last of them; nil if
-// they share none. tight says that little is called below it.
+// loopOf is the innermost frame that all stacks share, counted from the outermost, as it is in the last of them; nil
+// if they share none. tight says that little is called below it.
 func loopOf(stacks []*profile.Stack) (where *profile.Frame, tight bool) {
 	if len(stacks) == 0 {
 		return nil, false

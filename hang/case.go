@@ -19,6 +19,9 @@ type Case struct {
 	// Outside are the processes outside the tree that something of it waits for, and their parents.
 	Outside []Process
 	Moments []Moment // in the order of time
+	// Beside are dumps of processes outside the tree that something of it waits for in the end, taken without a stop
+	// behind the last moment.
+	Beside []*profile.Dump
 	// Close are further samples, some 50 ms apart, of the threads that seemed to spin: at most three.
 	Close    []CloseSamples
 	Activity Activity // between the first moment and the last

@@ -14,6 +14,8 @@ import (
 func Judge(c *Case) *Verdict {
 	j := newJudging(c)
 	v := j.decide()
+	v.Tests = tests(c, v.Culprit)
+	v.Sentence += inTests(v.Tests)
 	v.Threads, v.Lacks = j.threads, slices.Clone(c.Problems)
 	return v
 }
@@ -32,22 +34,17 @@ func (j *judging) decide() *Verdict {
 	if len(sinks) > 0 && sinks[0].rank == rankLost {
 		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
 	}
-	if v := j.fullPipe(); v != nil {
-		return j.evidence(v, sinks)
-	}
 	for i := range j.waits.Cycles {
 		if c := &j.waits.Cycles[i]; c.Kind == profile.CycleStuck && j.isAtRest(c) {
 			return j.evidence(j.stuck(c), sinks)
 		}
 	}
-	moves := j.movements()
+	moves := j.movements(sinks)
 	switch {
 	case len(sinks) > 0 && sinks[0].rank <= rankStill && len(moves) == 0:
 		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
 	case len(moves) > 0:
-		v := &Verdict{Kind: Moving,
-			Sentence: "slow, perhaps, but moving: " + strings.Join(moves[:min(3, len(moves))], "; ")}
-		return j.evidence(v, sinks)
+		return j.evidence(j.moving(moves), sinks)
 	case j.starved():
 		return j.evidence(j.starvation(), sinks)
 	case len(sinks) > 0:
@@ -89,20 +86,13 @@ func (j *judging) sinks() []sink {
 
 // rootVerdict is the verdict that all wait for s.
 func (j *judging) rootVerdict(s *sink) *Verdict {
-	words := j.chain(s.node)
-	repeats := j.c.Activity.Repeats
-	switch {
-	case s.does == "" && s.from == nil && len(repeats) > 0:
-		words += " repeats the same command: " + text.Escape(repeats[0])
-		repeats = nil
-	case s.does == "":
-	case s.from == nil:
-		words += " " + s.does
-	default:
-		words += ", which " + s.does
+	does, repeats := s.does, j.c.Activity.Repeats
+	if does == "" && s.from == nil && len(repeats) > 0 {
+		does, repeats = "repeats the same command: "+text.Escape(repeats[0]), nil
 	}
+	words := j.sentence(s.node, does)
 	if len(repeats) > 0 && s.kind != Busy {
-		words += "; it repeats the same command: " + text.Escape(repeats[0])
+		words = fit(words, "; it repeats the same command: "+text.Escape(repeats[0]))
 	}
 	v := &Verdict{Kind: s.kind, Sentence: words}
 	v.Culprit = j.culprit(s.pid, s.tid)
@@ -135,15 +125,19 @@ func (j *judging) deadlock(c *profile.WaitCycle) *Verdict {
 	}
 	pid := j.owner[c.Threads[0]]
 	v.Sentence = j.path(pid) + ": " + v.Sentence
-	for _, line := range c.Lines {
-		v.Because = append(v.Because, text.Message(line))
-	}
-	for _, tid := range c.Threads[:min(8, len(c.Threads))] {
+	var places []string
+	for _, tid := range c.Threads[:min(2, len(c.Threads))] {
 		if t := j.sampled[tid]; t != nil {
 			if f := ownFrame(j.of(j.owner[tid]).dump, &t.Stack); f != nil {
-				v.Because = append(v.Because, j.thread(tid, pid)+" is in "+place(f))
+				places = append(places, place(f))
 			}
 		}
+	}
+	if len(places) > 0 {
+		v.Sentence = fit(v.Sentence, ", in "+strings.Join(places, " and "))
+	}
+	for _, line := range c.Lines[:min(mostLines, len(c.Lines))] {
+		v.Because = append(v.Because, text.Message(line))
 	}
 	v.Culprit = j.culprit(pid, c.Threads[0])
 	return v
@@ -174,32 +168,117 @@ func (j *judging) isAtRest(c *profile.WaitCycle) bool {
 
 // stuck is the verdict on threads that only wait for each other, by descriptors and children.
 func (j *judging) stuck(c *profile.WaitCycle) *Verdict {
-	v := &Verdict{Kind: Waiting, Sentence: text.Message(c.Text)}
+	v := &Verdict{Kind: Waiting}
 	in := map[int]bool{}
 	for _, tid := range c.Threads {
 		in[tid] = true
 	}
+	leaf := j.leaf(c.Threads, in)
+	w := j.waiting[leaf]
 	ring := j.ring(c.Threads[0], in)
-	if len(ring) == len(c.Threads) && len(ring) > 1 {
+	switch {
+	case len(ring) == len(c.Threads) && len(ring) > 1:
 		v.Sentence = j.ringWords(ring)
-	} else if w := j.waiting[c.Threads[0]]; len(c.Threads) > 1 && j.waitForTheSame(c.Threads) {
-		v.Sentence = fmt.Sprintf("%s: %s wait for %s, and nobody else could end that", j.path(j.owner[c.Threads[0]]),
-			text.Count(len(c.Threads), "thread"), object(w))
-	} else if n := (&node{pid: j.owner[c.Threads[0]], tid: c.Threads[0]}); len(c.Threads) == 1 {
+	case j.waitForTheSame(c.Threads) && w.Sort == profile.SortPipeRoom && len(c.Threads) > 1:
+		v.Sentence = fmt.Sprintf("%s write to the full %s; its readers are the writers themselves",
+			text.Count(j.processesOf(c.Threads), "process"), text.Escape(w.Name))
+	default:
+		n := j.nodeOf(leaf)
 		s := j.sink(n)
-		v.Sentence = j.chain(n) + " " + s.does
-	} else {
-		v.Sentence = j.path(n.pid) + ": " + v.Sentence
+		v.Sentence = j.sentence(n, s.does)
+		if len(c.Threads) > 1 {
+			v.Because = append(v.Because, fmt.Sprintf("nobody but %s could end that: each of them waits for another",
+				text.Count(len(c.Threads), "thread")))
+		}
 	}
 	for _, line := range c.Lines[:min(mostLines, len(c.Lines))] {
 		v.Because = append(v.Because, text.Message(line))
 	}
-	v.Culprit = j.culprit(j.owner[c.Threads[0]], c.Threads[0])
+	v.Culprit = j.culprit(j.owner[leaf], leaf)
 	return v
 }
 
+// leaf is the thread of a set that most of the others wait for in the end, where the waits for one thread or process
+// are followed: of several that which the first waits for.
+func (j *judging) leaf(set []int, in map[int]bool) int {
+	ends := map[int]int{} // by thread, where it leads
+	var path []int
+	follow := func(tid int) int {
+		path = path[:0]
+		on := map[int]bool{}
+		for end, known := ends[tid]; ; end, known = ends[tid] {
+			if known {
+				tid = end
+				break
+			}
+			on[tid] = true
+			path = append(path, tid)
+			next := j.onlyNext(tid, in)
+			if next == 0 || on[next] {
+				break
+			}
+			tid = next
+		}
+		for _, p := range path {
+			ends[p] = tid
+		}
+		return tid
+	}
+	first := follow(set[0])
+	for _, pid := range j.c.Roots {
+		if in[pid] {
+			first = follow(pid)
+		}
+	}
+	count, best := map[int]int{}, first
+	for _, tid := range set {
+		count[follow(tid)]++
+	}
+	for _, tid := range set {
+		if count[tid] > count[best] {
+			best = tid
+		}
+	}
+	return best
+}
+
+// onlyNext is the thread of the set that tid waits for by name: an owner, or a child's first thread; 0 for none.
+func (j *judging) onlyNext(tid int, in map[int]bool) int {
+	w := j.waiting[tid]
+	if w == nil || len(w.Wakers) != 1 || w.Mode != profile.WaitOne && w.Wakers[0].PID == j.owner[tid] {
+		return 0
+	}
+	next := w.Wakers[0].TID
+	if next == 0 && len(j.members[w.Wakers[0].PID]) > 0 && w.Wakers[0].PID != j.owner[tid] {
+		next = j.members[w.Wakers[0].PID][0]
+	}
+	if !in[next] || next == tid {
+		return 0
+	}
+	return next
+}
+
+// nodeOf is the node of a thread on the way from the roots; one by itself if no way leads to it.
+func (j *judging) nodeOf(tid int) *node {
+	for _, n := range j.reach() {
+		if n.tid == tid {
+			return n
+		}
+	}
+	return &node{pid: j.owner[tid], tid: tid}
+}
+
+// processesOf counts the processes of those threads.
+func (j *judging) processesOf(tids []int) int {
+	in := map[int]bool{}
+	for _, tid := range tids {
+		in[j.owner[tid]] = true
+	}
+	return len(in)
+}
+
 // mostLines bounds the threads of a cycle that are listed.
-const mostLines = 12
+const mostLines = 3
 
 // waitForTheSame reports whether threads wait for one object.
 func (j *judging) waitForTheSame(tids []int) bool {
@@ -261,43 +340,6 @@ func (j *judging) ringWords(ring []int) string {
 		words += " " + j.link(n)
 	}
 	return words + ": cycle"
-}
-
-// fullPipe is the verdict on a full pipe that only its writers could read. nil if there is none.
-func (j *judging) fullPipe() *Verdict {
-	writers := map[string][]int{}
-	var names []string
-	for _, d := range j.dumps {
-		for _, tid := range j.members[d.Process.PID] {
-			if w := j.waiting[tid]; w != nil && w.Sort == profile.SortPipeRoom && j.classOf(tid) != Going {
-				if writers[w.Name] == nil {
-					names = append(names, w.Name)
-				}
-				writers[w.Name] = append(writers[w.Name], tid)
-			}
-		}
-	}
-	for _, name := range names {
-		tids := writers[name]
-		readers := j.waiting[tids[0]].Wakers
-		in := map[int]bool{}
-		for _, tid := range tids {
-			in[j.owner[tid]] = true
-		}
-		if len(in) < 2 || len(readers) == 0 || slices.ContainsFunc(readers, func(to profile.Waker) bool {
-			return !in[to.PID]
-		}) {
-			continue
-		}
-		v := &Verdict{Kind: Waiting, Culprit: j.culprit(j.owner[tids[0]], tids[0])}
-		v.Sentence = fmt.Sprintf("%s write to the full pipe %s; its readers are the writers themselves",
-			text.Count(len(in), "process"), text.Escape(strings.TrimPrefix(name, "pipe:")))
-		for _, tid := range tids {
-			v.Because = append(v.Because, j.process(j.owner[tid])+" writes to it")
-		}
-		return v
-	}
-	return nil
 }
 
 // starved reports whether the machine has no CPU for what would run.

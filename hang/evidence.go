@@ -9,9 +9,9 @@ import (
 
 // Bounds of the evidence.
 const (
-	mostOthers  = 5   // further sinks that are named
-	manyThreads = 8   // from so many on, threads with the same stack are worth a line
-	manyShare   = 0.3 // if they are this share of all
+	mostEvidence = 5   // lines below the sentence
+	manyThreads  = 8   // from so many on, threads with the same stack are worth a line
+	manyShare    = 0.3 // if they are this share of all
 )
 
 // evidence adds to v what else is to be known: what other threads do, and where most are.
@@ -26,11 +26,12 @@ func (j *judging) evidence(v *Verdict, sinks []sink) *Verdict {
 				t.Class, t.Why))
 		}
 	}
+	v.Because = v.Because[:min(len(v.Because), mostEvidence)]
 	shown := map[string]bool{}
 	for i := range sinks {
 		s := &sinks[i]
-		if s.does == "" || len(shown) >= mostOthers || v.Culprit != nil && (s.tid == v.Culprit.TID ||
-			s.pid == v.Culprit.PID && s.rank >= rankTime) {
+		if s.does == "" || s.kind != Waiting || s.rank > rankTime || len(v.Because) >= mostEvidence ||
+			v.Culprit != nil && s.tid == v.Culprit.TID {
 			continue
 		}
 		if line := "also: " + j.root(s.node) + " " + s.does; !shown[line] && !strings.Contains(v.Sentence, s.does) {
@@ -38,7 +39,7 @@ func (j *judging) evidence(v *Verdict, sinks []sink) *Verdict {
 			v.Because = append(v.Because, line)
 		}
 	}
-	if line := j.largestGroup(); line != "" {
+	if line := j.largestGroup(); line != "" && len(v.Because) < mostEvidence {
 		v.Because = append(v.Because, line)
 	}
 	return v

@@ -12,6 +12,7 @@ import (
 type judging struct {
 	c         *Case
 	dumps     []*profile.Dump // of the last moment
+	beside    []*profile.Dump // of processes outside the tree
 	waits     *profile.Waits
 	threads   []Judged
 	class     map[int]*Judged
@@ -76,13 +77,12 @@ func (j *judging) addMoment(m *Moment) {
 		if d.Process.Comm != "" {
 			j.names[d.Process.PID] = d.Process.Comm
 		}
-		for i := range d.Threads {
-			t := &d.Threads[i]
-			j.sampled[t.TID] = t
-			if t.Wait != nil {
-				j.waiting[t.TID] = t.Wait
-			}
-			j.addThread(d.Process.PID, t.TID, t.State)
+		j.addThreads(d)
+	}
+	for _, d := range j.c.Beside {
+		if !j.tree[d.Process.PID] {
+			j.beside = append(j.beside, d)
+			j.addThreads(d)
 		}
 	}
 	for pid, tids := range j.members {
@@ -96,6 +96,17 @@ func order(tid, pid int) int {
 		return 0
 	}
 	return 1
+}
+
+func (j *judging) addThreads(d *profile.Dump) {
+	for i := range d.Threads {
+		t := &d.Threads[i]
+		j.sampled[t.TID] = t
+		if t.Wait != nil {
+			j.waiting[t.TID] = t.Wait
+		}
+		j.addThread(d.Process.PID, t.TID, t.State)
+	}
 }
 
 func (j *judging) addThread(pid, tid int, state string) {
@@ -151,10 +162,17 @@ func (j *judging) about(pid, from int) string {
 	return words
 }
 
-// classOf is the class of a thread, "" of one outside the tree.
+// classOf is the class of a thread: of one outside the tree by what the kernel counted of it alone. It is "" where
+// nothing was.
 func (j *judging) classOf(tid int) Class {
 	if t := j.class[tid]; t != nil {
 		return t.Class
+	}
+	if did := j.c.did(tid); did.wall > 0 && !j.tree[j.owner[tid]] {
+		t := profile.Thread{TID: tid, State: j.states[tid]}
+		of := classify(j.c, j.owner[tid], &t, nil)
+		j.class[tid] = &of
+		return of.Class
 	}
 	return ""
 }

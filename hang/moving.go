@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/text"
 )
 
@@ -15,9 +16,14 @@ const (
 	smallCPU    = 0.002 // of a CPU: a thread that wakes now and then may be met in another place
 )
 
-// movements are what went on between the moments, each for a person; nil if nothing did.
-func (j *judging) movements() (all []string) {
-	all = j.activity()
+// movement is one thing that went on between the moments.
+type movement struct {
+	words  string
+	thread *Judged // nil for what no thread shows
+}
+
+// movements are what went on between the moments, what took most CPU first; nil if nothing did.
+func (j *judging) movements(sinks []sink) (all []movement) {
 	var busy []*Judged
 	for i := range j.threads {
 		t := &j.threads[i]
@@ -34,9 +40,46 @@ func (j *judging) movements() (all []string) {
 	}
 	slices.SortStableFunc(busy, func(a, b *Judged) int { return cmp.Compare(b.CPU, a.CPU) })
 	for _, t := range busy {
-		all = append(all, j.moves(t))
+		all = append(all, movement{j.moves(t), t})
+	}
+	for i := range sinks {
+		if s := &sinks[i]; s.kind == Moving && !j.tree[s.pid] {
+			all = append(all, movement{j.sentence(s.node, s.does), nil})
+		}
+	}
+	for _, words := range j.activity() {
+		all = append(all, movement{words, nil})
 	}
 	return all
+}
+
+// moving is the verdict that something goes on.
+func (j *judging) moving(moves []movement) *Verdict {
+	v := &Verdict{Kind: Moving, Sentence: fit("not hung: "+moves[0].words, "")}
+	for _, m := range moves[1:min(4, len(moves))] {
+		v.Because = append(v.Because, "also: "+m.words)
+	}
+	if t := moves[0].thread; t != nil {
+		v.Culprit = &Culprit{PID: t.PID, TID: t.TID, Process: j.names[t.PID], Frame: j.hottest(t)}
+	}
+	return v
+}
+
+// hottest is the function of the user's own that a thread was met in most often; nil if there is none.
+func (j *judging) hottest(t *Judged) *profile.Frame {
+	d := j.of(t.PID).dump
+	count := map[string]int{}
+	var best *profile.Frame
+	for _, s := range j.stacks(t.PID, t.TID) {
+		f := ownFrame(d, s)
+		if f == nil {
+			continue
+		}
+		if count[f.Func]++; best == nil || count[f.Func] > count[best.Func] {
+			best = f
+		}
+	}
+	return best
 }
 
 // activity is what moved that no thread shows.
@@ -66,15 +109,21 @@ func (j *judging) activity() (all []string) {
 func (j *judging) moves(t *Judged) string {
 	did := j.c.did(t.TID)
 	who := j.process(t.PID)
-	if len(j.members[t.PID]) > 1 {
+	if len(j.members[t.PID]) > 1 && t.TID != t.PID {
 		who += " " + j.thread(t.TID, t.PID)
 	}
-	stacks := j.stacks(t.PID, t.TID)
-	words := fmt.Sprintf("%s took %.0f %% of a CPU", who, 100*did.share(did.cpu))
-	if n := len(paths(stacks, 0)); n > 1 {
-		words += fmt.Sprintf(", %d of %d stacks differ", n, len(stacks))
+	words := who + " uses " + percent(did.share(did.cpu))
+	if f := j.hottest(t); f != nil {
+		words += " in " + place(f)
 	}
 	return words
+}
+
+func percent(share float64) string {
+	if share < 0.005 {
+		return "less than 1 % of a CPU"
+	}
+	return fmt.Sprintf("%.0f %% of a CPU", 100*share)
 }
 
 func bytes(n uint64) string {

@@ -14,6 +14,7 @@ import (
 var foreignFiles = []string{"/usr/include/", "/usr/src/", "/usr/lib/", "/usr/local/go/src/", "/go/src/runtime/",
 	"/pkg/mod/", "/site-packages/", "/dist-packages/", "/lib/python", "/node_modules/", "node:", "internal/",
 	"/rustc/", "/.cargo/registry/", "/python-build", "<frozen ", "/glibc", "/sysdeps/", "/nptl/", "/gcc-", "/gtest",
+	"/bin/",
 	"/_pytest/", "_testmain.go", "/jest", "java.base/", "/_/src/", "./nptl", "../sysdeps"}
 
 // foreignFunctions are how names of functions begin that are no user's own.
@@ -26,7 +27,7 @@ var foreignFunctions = []string{"runtime.", "testing.", "internal/", "sync.", "s
 // is none that has a name.
 func ownFrame(d *profile.Dump, s *profile.Stack) *profile.Frame {
 	// Where a language runs, what is below its functions is its runtime.
-	made := slices.ContainsFunc(s.Frames, func(f profile.Frame) bool { return f.Kind.Made() })
+	made := made(s)
 	for i := range s.Frames {
 		if f := &s.Frames[i]; f.Kind.Made() == made && isOwn(d, f) {
 			return f
@@ -35,8 +36,39 @@ func ownFrame(d *profile.Dump, s *profile.Stack) *profile.Frame {
 	return nil
 }
 
+// made reports whether functions of a language that runs on a runtime are on s.
+func made(s *profile.Stack) bool {
+	return slices.ContainsFunc(s.Frames, func(f profile.Frame) bool { return f.Kind.Made() })
+}
+
+// libraryCall is the function of the language's library that the user's own code called, and waits in: "Queue.get".
+// "" where it waits by itself, or where nothing is its own.
+func libraryCall(d *profile.Dump, s *profile.Stack) string {
+	last := ""
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		switch {
+		case !f.Kind.Made() || f.Stub:
+		case isOwn(d, f):
+			return last
+		default:
+			last = text.Escape(f.Func)
+		}
+	}
+	return ""
+}
+
 func isOwn(d *profile.Dump, f *profile.Frame) bool {
 	if f.Func == "" || f.Stub || f.Kind == profile.Kernel || f.Kind == profile.Signal || f.Kind == profile.VDSO {
+		return false
+	}
+	// Libraries of the system name their files from where they were built.
+	if f.File == "" || strings.HasPrefix(f.File, "./") || strings.HasPrefix(f.File, "../") {
+		if file, ok := modulePath(d, f); ok && file != d.Process.Exe && isSystem(file) {
+			return false
+		}
+	}
+	if f.File == "" && isReserved(f.Func) {
 		return false
 	}
 	for _, part := range foreignFiles {
@@ -49,10 +81,26 @@ func isOwn(d *profile.Dump, f *profile.Frame) bool {
 			return false
 		}
 	}
-	if f.File == "" && d != nil && f.Module >= 0 && f.Module < len(d.Modules) {
-		return d.Modules[f.Module].Path == d.Process.Exe || !isSystem(d.Modules[f.Module].Path)
-	}
 	return true
+}
+
+// modulePath is the file of the module that a frame lies in.
+func modulePath(d *profile.Dump, f *profile.Frame) (string, bool) {
+	if d == nil || f.Module < 0 || f.Module >= len(d.Modules) {
+		return "", false
+	}
+	return d.Modules[f.Module].Path, true
+}
+
+// isReserved reports whether the name of a function of C is libc's or the compiler's, as it is in a static program.
+// Source: C23, 7.1.3.
+func isReserved(name string) bool {
+	for _, start := range []string{"__", "_IO_", "_dl_", "pthread_", "sem_", "thrd_", "mtx_", "cnd_"} {
+		if strings.HasPrefix(name, start) {
+			return true
+		}
+	}
+	return false
 }
 
 // isSystem reports whether a module is one of the system.

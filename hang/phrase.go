@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/text"
@@ -35,10 +36,51 @@ func (j *judging) chain(n *node) string {
 	return b.String()
 }
 
+// mostSentence bounds a sentence, in characters.
+const mostSentence = 199
+
+// sentence says how the roots come to wait for n, and what that does: in fewer steps where that would be long.
+func (j *judging) sentence(n *node, does string) string {
+	say := func(chain string) string {
+		switch {
+		case does == "":
+			return chain
+		case n.from == nil:
+			return chain + " " + does
+		}
+		return chain + ", which " + does
+	}
+	words := say(j.chain(n))
+	if utf8.RuneCountInString(words) > mostSentence && n.from != nil {
+		first, steps := n.root(), 0
+		for at := n; at.from != nil; at = at.from {
+			steps++
+		}
+		through := ""
+		if steps > 1 {
+			through = fmt.Sprintf(", through %s,", text.Count(steps-1, "step"))
+		}
+		words = say(j.root(first) + " waits" + through + " for " + j.who(n, 0))
+	}
+	return fit(words, "")
+}
+
+// fit is the sentence with more, or without it, or cut, whatever there is room for.
+func fit(words, more string) string {
+	switch n := utf8.RuneCountInString(words); {
+	case n+utf8.RuneCountInString(more) <= mostSentence:
+		return words + more
+	case n <= mostSentence:
+		return words
+	}
+	return string([]rune(words)[:mostSentence-1]) + "…"
+}
+
 // root names the thread that a chain begins with: by its process alone where that is enough.
 func (j *judging) root(n *node) string {
 	w := j.waiting[n.tid]
-	if n.tid == 0 || n.tid == n.pid || len(j.members[n.pid]) <= 1 || w != nil && (w.Mode == profile.WaitIdle || isEnd(w)) {
+	if n.tid == 0 || n.tid == n.pid || len(j.members[n.pid]) <= 1 || w != nil && (w.Mode == profile.WaitIdle ||
+		isEnd(w)) {
 		return j.process(n.pid)
 	}
 	return j.process(n.pid) + ": " + j.thread(n.tid, n.pid)
@@ -49,15 +91,13 @@ func (j *judging) link(n *node) string {
 	w, from := n.by, n.from.pid
 	who := j.who(n, from)
 	switch {
-	case w == nil:
-		return "waits for " + who
-	case isEnd(w):
+	case w == nil, isEnd(w), slices.Contains(w.Children, n.pid):
 		return "waits for " + who
 	case w.Sort == profile.SortVfork:
 		return "waits for its vfork child " + who
 	case w.Sort == profile.SortAcceptance:
 		return "waits for its connection to be accepted by " + who
-	case w.Sort == profile.SortPipeData, pollsPipe(w):
+	case w.Sort == profile.SortPipeData:
 		return "reads a pipe; its write end is held by " + who
 	case w.Sort == profile.SortPipeRoom:
 		return "writes to a full pipe; its read end is held by " + who
@@ -65,6 +105,8 @@ func (j *judging) link(n *node) string {
 		return socketVerb(w) + socketName(w) + "; the other end is " + who
 	case w.Sort == profile.SortFileLock:
 		return "waits for lock " + text.Escape(w.Name) + ", held by " + who
+	case len(w.Set) > 0:
+		return j.linkOfSet(n, w, who)
 	case w.Sort == profile.SortSet, w.Mode == profile.WaitIdle:
 		return "waits for events, which " + who + " may bring"
 	case w.Mode == profile.WaitOne:
@@ -73,10 +115,25 @@ func (j *judging) link(n *node) string {
 	return "waits for " + object(w) + ", which " + who + " may end"
 }
 
-// pollsPipe reports whether w is of a runtime's thread that waits for a pipe on behalf of others, and for no socket.
-func pollsPipe(w *profile.Wait) bool {
-	return w.Mode == profile.WaitIdle && len(w.Evidence) > 0 && strings.Contains(w.Evidence[0], "<pipe:[") &&
-		!strings.Contains(w.Evidence[0], "<tcp") && !strings.Contains(w.Evidence[0], "<unix")
+// linkOfSet is link of a wait for one of several descriptors: by the one that n has the other end of.
+func (j *judging) linkOfSet(n *node, w *profile.Wait, who string) string {
+	for i := range w.Set {
+		p := &w.Set[i]
+		if !isSought(p) || j.isOfDeath(n.from.pid, p) || !slices.ContainsFunc(p.Wakers,
+			func(to profile.Waker) bool { return to.PID == n.pid }) {
+			continue
+		}
+		switch p.Sort {
+		case profile.SortPipeData:
+			return "reads a pipe; its write end is held by " + who
+		case profile.SortPipeRoom:
+			return "writes to a full pipe; its read end is held by " + who
+		case profile.SortProcess, profile.SortChild:
+			return "waits for " + who
+		}
+		return "waits for an answer of " + who
+	}
+	return "waits for " + who
 }
 
 // isEnd reports whether w is for the end of a process.
@@ -94,10 +151,8 @@ func socketVerb(w *profile.Wait) string {
 
 // socketName is what a socket is called: `tcp 127.0.0.1:5432` by its other end, else by all that is known.
 func socketName(w *profile.Wait) string {
-	family, rest, _ := strings.Cut(w.Name, " ")
-	if _, peer, ok := strings.Cut(rest, "-> "); ok && strings.HasPrefix(family, "tcp") {
-		address, _, _ := strings.Cut(peer, " ")
-		return text.Escape("TCP " + address)
+	if w.Peer != "" {
+		return text.Escape(w.Peer)
 	}
 	if w.Name == "" {
 		return "a socket"

@@ -14,6 +14,15 @@ type node struct {
 	by       *profile.Wait // the wait of from, nil for a root
 	ends     bool          // it waits for nobody that is known
 	piped    bool          // somebody on the way to it waits for data in a pipe
+	hops     int           // from one process to another outside the tree
+}
+
+// root is the one that n is reached from.
+func (n *node) root() *node {
+	for n.from != nil {
+		n = n.from
+	}
+	return n
 }
 
 // mostNodes bounds the threads that are followed.
@@ -28,8 +37,15 @@ func (j *judging) reach() []*node {
 			return false
 		}
 		seen[to] = true
-		piped := from != nil && from.piped || by != nil && by.Sort == profile.SortPipeData
-		all = append(all, &node{pid: to.PID, tid: to.TID, from: from, by: by, piped: piped})
+		n := &node{pid: to.PID, tid: to.TID, from: from, by: by}
+		n.piped = from != nil && from.piped || by != nil && readsPipeOf(by, to.PID)
+		if from != nil {
+			n.hops = from.hops
+			if from.pid != to.PID && !j.tree[to.PID] {
+				n.hops++
+			}
+		}
+		all = append(all, n)
 		return true
 	}
 	entered := map[int]bool{}
@@ -70,41 +86,104 @@ func (j *judging) reach() []*node {
 	return all
 }
 
+// readsPipeOf reports whether w waits for data in a pipe that process pid has the other end of.
+func readsPipeOf(w *profile.Wait, pid int) bool {
+	if slices.Contains(w.Children, pid) { // whose end would tell as well
+		return false
+	}
+	return w.Sort == profile.SortPipeData || slices.ContainsFunc(w.Set, func(p profile.WaitPart) bool {
+		return p.Sort == profile.SortPipeData && slices.Contains(p.Wakers, profile.Waker{PID: pid})
+	})
+}
+
+// mostHops bounds the steps that are followed from one process outside the tree to the next.
+const mostHops = 4
+
 // targets is whom n waits for: other threads, and other processes.
 func (j *judging) targets(n *node) []profile.Waker {
 	w := j.waiting[n.tid]
-	if n.tid == 0 || w == nil || j.isToken(w) || !j.tree[n.pid] {
+	if n.tid == 0 || w == nil || n.hops > mostHops {
 		return nil
 	}
 	if class := j.classOf(n.tid); class == Still || class == Spinning || class == Going {
 		return nil
 	}
-	t := j.sampled[n.tid]
-	ends := t != nil && t.Loop != nil || isInput(w, t) // what these wait for outside the tree they say themselves
+	wakers := j.sought(n, w)
+	asked := isInput(w, j.sampled[n.tid]) // who else has that is said
 	var out []profile.Waker
-	for _, to := range w.Wakers {
-		if ends && to.TID == 0 && !j.tree[to.PID] {
-			continue
-		}
+	for _, to := range wakers {
 		switch {
+		case asked && to.TID == 0 && !j.tree[to.PID]:
 		case to.TID != 0 && to.TID != n.tid && j.owner[to.TID] != 0:
 			out = append(out, to)
 		case to.TID == 0 && to.PID != n.pid:
 			out = append(out, to)
 		}
 	}
+	if len(out) == 0 && !w.Listens { // whatever else: the end of a child would tell by its signal
+		for _, pid := range w.Children {
+			out = append(out, profile.Waker{PID: pid})
+		}
+	}
 	return out
 }
 
-// isToken reports whether w is a wait for a token of make's jobserver.
-func (j *judging) isToken(w *profile.Wait) bool {
-	for name := range j.tokens {
-		if w.Name == name || strings.Contains(w.Name, "<"+name+">") {
-			return true
+// sought are those who can end the wait of n as far as it waits for them: of several descriptors those at which it
+// asked somebody for something. Who connected to it, or shares its jobs, is not waited for by right.
+func (j *judging) sought(n *node, w *profile.Wait) (out []profile.Waker) {
+	switch {
+	case j.isToken(n.pid, w):
+		return nil
+	case len(w.Set) == 0 && (w.Sort == profile.SortSet || w.Mode == profile.WaitIdle): // which ones is not known
+		if t := j.sampled[n.tid]; t != nil && t.Loop != nil {
+			return nil
 		}
+		return w.Wakers
+	case len(w.Set) == 0:
+		return w.Wakers
+	}
+	for i := range w.Set {
+		if p := &w.Set[i]; isSought(p) && !j.isOfDeath(n.pid, p) {
+			out = append(out, p.Wakers...)
+		}
+	}
+	return out
+}
+
+// isOfDeath reports whether a descriptor is the pipe by whose end a child learns that its parent is gone: nothing is
+// ever written to it.
+func (j *judging) isOfDeath(pid int, p *profile.WaitPart) bool {
+	of := j.processes[pid]
+	return of != nil && p.Sort == profile.SortPipeData && !slices.ContainsFunc(p.Wakers, func(to profile.Waker) bool {
+		return to.PID != of.Parent && to.PID != pid
+	})
+}
+
+// isSought reports whether a descriptor of a set is one at which its process waits for an answer, or for an end.
+func isSought(p *profile.WaitPart) bool {
+	switch p.Sort {
+	case profile.SortSocketData, profile.SortSocketRoom, profile.SortAcceptance:
+		return p.Made
+	case profile.SortPipeData, profile.SortPipeRoom, profile.SortProcess, profile.SortChild:
+		return !p.Own
 	}
 	return false
 }
+
+// isToken reports whether w is a wait for a token of make's jobserver.
+//
+// make reads one pipe of which it has both ends: that of its tokens.
+func (j *judging) isToken(pid int, w *profile.Wait) bool {
+	of := func(sort profile.WaitSort, name string, wakers []profile.Waker) bool {
+		return sort == profile.SortPipeData && (j.tokens[name] || isMake(j.names[pid]) &&
+			slices.ContainsFunc(wakers, func(to profile.Waker) bool { return to.PID == pid }))
+	}
+	return of(w.Sort, w.Name, w.Wakers) || slices.ContainsFunc(w.Set, func(p profile.WaitPart) bool {
+		return of(p.Sort, p.Name, p.Wakers)
+	})
+}
+
+func isMake(name string) bool { return name == "make" || name == "gmake" }
 
 // housekeepers are how names of threads begin by which runtimes do their own work.
 var housekeepers = []string{"GC Thread", "G1 ", "VM Thread", "VM Periodic", "C1 Compiler", "C2 Compiler", "Signal Disp",
@@ -127,4 +206,15 @@ func (j *judging) matters(tid int) bool {
 func (j *judging) keeps(tid int) bool {
 	w := j.waiting[tid]
 	return w != nil && w.Mode == profile.WaitIdle && len(w.Wakers) == 0
+}
+
+// Beside lists the processes outside the tree of c, at most most, that something of it waits for in the end.
+func Beside(c *Case, most int) (pids []int) {
+	j := newJudging(c)
+	for _, n := range j.reach() {
+		if !j.tree[n.pid] && !slices.Contains(pids, n.pid) && len(pids) < most {
+			pids = append(pids, n.pid)
+		}
+	}
+	return pids
 }

@@ -39,12 +39,12 @@ func TestSentences(t *testing.T) {
 	}{
 		{name: "another machine", kind: Waiting,
 			wait: profile.Wait{Sort: profile.SortSocketData, Kind: "data from a socket", Mode: "outside",
-				Name: "tcp 10.0.0.2:4000 -> 10.0.0.7:5432 ESTABLISHED"},
-			want: "sh (6) waits for job (7), which reads from TCP 10.0.0.7:5432, and gets no answer"},
+				Peer: "10.0.0.7:5432"},
+			want: "sh (6) waits for job (7), which reads from 10.0.0.7:5432, and gets no answer"},
 		{name: "another process of this machine", kind: Waiting,
 			wait: profile.Wait{Sort: profile.SortSocketData, Kind: "data from a socket", Mode: "any", Wakers: other,
-				Name: "tcp 127.0.0.1:4000 -> 127.0.0.1:5432 ESTABLISHED"},
-			want: `sh (6) waits for job (7), which reads from TCP 127.0.0.1:5432; the other end is ` +
+				Peer: "127.0.0.1:5432"},
+			want: `sh (6) waits for job (7), which reads from 127.0.0.1:5432; the other end is ` +
 				`other\x1b[31m (99), outside this tree`},
 		{name: "a lock of a file", kind: Waiting,
 			wait: profile.Wait{Sort: profile.SortFileLock, Kind: "lock on a file", Mode: "one", Wakers: other,
@@ -83,10 +83,10 @@ func TestSentences(t *testing.T) {
 		{name: "a long sleep", kind: Waiting,
 			wait: profile.Wait{Sort: profile.SortTime, Kind: "time", Mode: "time",
 				Text: "sleeps until a time, 16m40s left", Left: 1000e9},
-			want: "sh (6) waits for job (7), which sleeps until a time, 16m40s left"},
+			want: "sh (6) waits for job (7), which is asleep for 1000 s more, in f"},
 		{name: "a short sleep", kind: Unknown,
 			wait: profile.Wait{Sort: profile.SortTime, Kind: "time", Mode: "time", Text: "sleeps 3.0 s"},
-			want: "sh (6) waits for job (7), which sleeps 3.0 s"},
+			want: "sh (6) waits for job (7), which sleeps 3.0 s, in f"},
 		{name: "a server", kind: Unknown,
 			wait: profile.Wait{Sort: profile.SortSet, Kind: "descriptors", Mode: "outside", Listens: true},
 			want: "sh (6) waits for job (7), which waits for connections"},
@@ -154,7 +154,7 @@ func TestDeadlockCountsThoughOthersMove(t *testing.T) {
 	c.Moments[1].Waits.Cycles = []profile.WaitCycle{{Kind: "deadlock", Text: "deadlock: the thread waits for itself",
 		Threads: []int{7}}}
 	v := Judge(c)
-	want := "sh (6) waits for job (7): deadlock: the thread waits for itself"
+	want := "sh (6) waits for job (7): deadlock: the thread waits for itself, in f"
 	if v.Kind != Deadlock || v.Sentence != want {
 		t.Errorf("got %s: %q, want %q", v.Kind, v.Sentence, want)
 	}

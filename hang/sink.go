@@ -1,6 +1,7 @@
 package hang
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,22 +15,23 @@ type rank int
 
 // The ranks.
 const (
-	rankLost     rank = iota // waits for a lock that nobody can unlock
-	rankBusy                 // runs in one place all the time
-	rankStill                // is stopped
-	rankOwn                  // waits for the end of what it keeps open itself
-	rankHolder               // holds a lock that others wait for
-	rankDisk                 // an uninterruptible sleep
-	rankToken                // waits for a token of make's jobserver
-	rankLocked               // tries again and again, with a file open that another process has locked
-	rankOutside              // waits for the outside
-	rankQuestion             // reads standard input or a terminal
-	rankTime                 // sleeps
-	rankLoop                 // an event loop with nothing due
-	rankFibers               // all goroutines wait
-	rankBlocked              // waits for nobody that is known
-	rankWork                 // waits for work or for a connection: a server does so by right
-	rankNothing              // nothing is known
+	rankLost      rank = iota // waits for a lock that nobody can unlock
+	rankBusy                  // runs in one place all the time
+	rankStill                 // is stopped
+	rankOwn                   // waits for the end of what it keeps open itself
+	rankHolder                // holds a lock that others wait for
+	rankFiberLock             // fibers wait for a lock, and none runs
+	rankDisk                  // an uninterruptible sleep
+	rankToken                 // waits for a token of make's jobserver
+	rankLocked                // tries again and again, with a file open that another process has locked
+	rankOutside               // waits for the outside
+	rankQuestion              // reads standard input or a terminal
+	rankTime                  // sleeps
+	rankLoop                  // an event loop with nothing due
+	rankFibers                // all goroutines wait
+	rankBlocked               // waits for nobody that is known
+	rankWork                  // waits for work or for a connection: a server does so by right
+	rankNothing               // nothing is known
 )
 
 // sink is a thread that waits for nobody in the case.
@@ -51,6 +53,8 @@ func (j *judging) sink(n *node) sink {
 		s.rank, s.kind, s.does = rankLost, Waiting, j.lost(w)
 	case state == "T" || state == "t" || class == Still:
 		s.rank, s.kind, s.does = rankStill, Halted, j.still(n, w)
+	case !j.tree[n.pid] && (class == Spinning || class == Going):
+		s.rank, s.kind, s.does = rankNothing, Moving, j.uses(n.tid)
 	case class == Spinning:
 		s.rank, s.kind, s.does = j.busy(n)
 	case class == Hungry:
@@ -61,23 +65,84 @@ func (j *judging) sink(n *node) sink {
 		s.rank, s.does = j.running(n)
 	case w.Sort == profile.SortFuse:
 		s.rank, s.kind, s.does = rankDisk, Waiting, j.fuse(n, w)
-	case state == "D" && !isVfork(w):
+	case state == "D" && w.Sort != profile.SortVfork:
 		s.rank, s.kind, s.does = rankDisk, Waiting, j.disk(n, w)
-	case j.isToken(w):
+	case j.isToken(n.pid, w):
 		s.rank, s.kind, s.does = rankToken, Waiting, j.token(n, w)
 	default:
 		j.sleeping(&s, w)
 	}
-	switch {
-	case s.rank >= rankTime && s.rank < rankWork && j.of(n.pid).serves:
-		s.rank, s.kind, s.does = rankWork, Unknown, "waits for connections"
-	case w != nil && w.Sort == profile.SortSignal && s.rank == rankOutside && j.childServes(n.pid):
-		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal, as its children wait for connections"
-	}
-	if s.rank > rankHolder && n.by != nil && n.by.Mode == profile.WaitOne && n.tid != 0 && !isEnd(n.by) && s.kind == Waiting {
+	j.byRight(&s, w)
+	if s.rank > rankHolder && n.by != nil && n.by.Mode == profile.WaitOne && n.tid != 0 && !isEnd(n.by) &&
+		s.kind == Waiting {
 		s.rank = rankHolder
 	}
 	return s
+}
+
+// byRight takes from s the verdict of what waits as it should: for requests, jobs and signals.
+func (j *judging) byRight(s *sink, w *profile.Wait) {
+	switch {
+	case w == nil || s.kind != Waiting && s.kind != Unknown:
+	case s.rank >= rankTime && s.rank < rankWork && (j.of(s.pid).serves || j.of(s.root().pid).serves):
+		s.rank, s.kind, s.does = rankWork, Unknown, "waits for connections"
+	case s.kind == Waiting && watches(w):
+		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a change of a file"
+	case w.Sort == profile.SortSignal && s.rank == rankOutside && j.childServes(s.pid):
+		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal, as its children wait for connections"
+	case s.kind == Waiting && w.Alarm && s.rank > rankStill && s.rank != rankHolder:
+		s.kind = Unknown
+		s.does += ", which a timer of its own may end"
+	case s.kind == Waiting && j.waitsForSignals(s.node, w):
+		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal: "+signals(w.Handled)
+	}
+}
+
+// watches reports whether w waits for files to change.
+func watches(w *profile.Wait) bool {
+	return w.Sort == profile.SortWatch || slices.ContainsFunc(w.Set, func(p profile.WaitPart) bool {
+		return p.Sort == profile.SortWatch
+	})
+}
+
+// asked are signals by which somebody asks a program for something: HUP, USR1, USR2, TERM. That of Ctrl-C, which
+// runtimes take by themselves, is none.
+const asked = 1<<(1-1) | 1<<(10-1) | 1<<(12-1) | 1<<(15-1)
+
+// signals names those of a mask.
+func signals(mask uint64) string {
+	names := map[int]string{1: "SIGHUP", 10: "SIGUSR1", 12: "SIGUSR2", 15: "SIGTERM"}
+	var out []string
+	for n := 1; n <= 31; n++ {
+		if mask>>(n-1)&1 != 0 {
+			out = append(out, cmp.Or(names[n], fmt.Sprintf("signal %d", n)))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// waitsForSignals reports whether a handler of a signal is what ends the wait of n: it waits for nothing but signals,
+// or at descriptors to which nobody else can write.
+func (j *judging) waitsForSignals(n *node, w *profile.Wait) bool {
+	if w.Sort == profile.SortSignal {
+		return w.Handled != 0
+	}
+	if w.Handled&asked == 0 {
+		return false
+	}
+	if t := j.sampled[n.tid]; t != nil && t.Loop != nil {
+		return false // its runtime has handlers of its own
+	}
+	if len(w.Set) > 0 {
+		return !slices.ContainsFunc(w.Set, func(p profile.WaitPart) bool { return !p.Own })
+	}
+	return w.Sort == profile.SortPipeData && onlyItself(w, n.pid)
+}
+
+// uses says how much CPU a thread had that nothing more is known of.
+func (j *judging) uses(tid int) string {
+	did := j.c.did(tid)
+	return "uses " + percent(did.share(did.cpu))
 }
 
 // sleeping says what a thread does that sleeps for nobody in the case.
@@ -88,12 +153,8 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankLocked, Waiting, "tries again and again, with "+file
 		return
 	}
-	if !j.tree[n.pid] {
-		s.rank, s.kind = rankOutside, Waiting
-		return
-	}
 	switch {
-	case isInput(w, t):
+	case isInput(w, t) && j.tree[n.pid]:
 		s.rank, s.kind, s.does = rankQuestion, Waiting, j.question(n, w)
 	case w.Sort == profile.SortPipeData && onlyItself(w, n.pid):
 		s.rank, s.kind = rankOwn, Waiting
@@ -101,30 +162,52 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 	case w.Sort == profile.SortPipeRoom && onlyItself(w, n.pid):
 		s.rank, s.kind, s.does = rankOwn, Waiting, "writes to a full pipe whose read end only it holds itself"
 	case t != nil && t.Loop != nil:
-		s.rank, s.kind, s.does = j.loop(t.Loop)
+		s.rank, s.kind, s.does = j.loop(n, t.Loop)
 		if n.tid != n.pid && !slices.ContainsFunc(t.Loop.Handles, func(h profile.Handle) bool { return h.Keeps }) {
 			s.rank, s.kind = rankWork, Unknown // that of a thread which a runtime keeps for its own work
 		}
 	case len(j.of(n.pid).fibers) > 0:
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
+		if j.of(n.pid).fibers[0].Wait == profile.FiberLock {
+			s.rank = rankFiberLock
+		}
 	case w.Listens:
 		s.rank, s.does = rankWork, "waits for connections"
-	case w.Mode == profile.WaitIdle && n.from != nil:
+	case w.Mode == profile.WaitIdle && n.from != nil && j.tree[n.pid]:
 		s.rank, s.kind, s.does = rankFibers, Waiting, "runs nothing: its runtime keeps all of its threads for work"
 	case w.Mode == profile.WaitIdle:
 		s.rank, s.does = rankWork, "waits for work"
+	case w.Sort == profile.SortSocketData && !w.Made && !j.tree[n.pid]:
+		s.rank, s.kind, s.does = rankOutside, Waiting, "waits for requests"
 	case w.Mode == profile.WaitOutside && (w.Sort == profile.SortSocketData || w.Sort == profile.SortSocketRoom):
 		s.rank, s.kind, s.does = rankOutside, Waiting, socketVerb(w)+socketName(w)+", and gets no answer"
 	case w.Mode == profile.WaitTime:
-		s.rank, s.kind, s.does = rankTime, sleepKind(n, w), text.Message(w.Text)
+		s.rank, s.kind, s.does = rankTime, sleepKind(n, w), j.asleep(n, w)
 	case w.Mode == profile.WaitOutside:
 		s.rank, s.kind, s.does = rankOutside, Waiting, text.Message(w.Text)
 	default:
 		s.rank, s.kind, s.does = rankBlocked, j.blockedKind(n), j.blocked(n, w)
 	}
+	if !j.tree[n.pid] {
+		j.unanswered(s, w)
+	}
 }
 
-func isVfork(w *profile.Wait) bool { return w.Sort == profile.SortVfork }
+// unanswered says of s, outside of the tree, whether who asked it for something hangs: it has not answered, and does
+// nothing for it. Who asks for work, from no function of the user's own, waits for that by right.
+func (j *judging) unanswered(s *sink, w *profile.Wait) {
+	s.rank = max(rankOutside, s.rank)
+	if s.from == nil || s.rank < rankWork || w.Timed && !w.Listens {
+		return
+	}
+	t := j.sampled[s.from.tid]
+	if t != nil && made(&t.Stack) && ownFrame(j.of(s.from.pid).dump, &t.Stack) == nil {
+		return
+	}
+	if j.tree[s.from.pid] || s.from.by != nil {
+		s.rank, s.kind = rankOutside, Waiting
+	}
+}
 
 // onlyItself reports whether nobody but process pid can end w.
 func onlyItself(w *profile.Wait, pid int) bool {
@@ -133,9 +216,6 @@ func onlyItself(w *profile.Wait, pid int) bool {
 
 // servesBy reports whether a thread waits for somebody to connect: then others of its process may wait for that too.
 func (j *judging) servesBy(tid int) bool {
-	if t := j.sampled[tid]; t != nil && t.Loop != nil && listens(t.Loop) {
-		return true
-	}
 	w := j.waiting[tid]
 	return w != nil && w.Listens
 }
@@ -144,13 +224,6 @@ func (j *judging) servesBy(tid int) bool {
 // only waits for signals.
 func (j *judging) childServes(pid int) bool {
 	return slices.ContainsFunc(j.c.Processes, func(p Process) bool { return p.Parent == pid && j.of(p.PID).serves })
-}
-
-// listens reports whether an event loop waits for somebody to connect.
-func listens(l *profile.Loop) bool {
-	return slices.ContainsFunc(l.Handles, func(h profile.Handle) bool {
-		return h.Keeps && !h.Internal && strings.Contains(h.File, "LISTEN")
-	})
 }
 
 // lost says which lock nobody can unlock.

@@ -50,8 +50,9 @@ func (all byThread) alike(id threadID) bool {
 // on 20,000 threads would take minutes.
 type together struct {
 	dump   *profile.Dump    // the last one, nil without one
-	fibers []*profile.Fiber // those of the program, if all of them wait
+	fibers []*profile.Fiber // those that wait for others, if none of them can go on
 	serves bool             // one waits for somebody to connect
+	timers bool             // a timer of its runtime is set
 	rests  bool             // no thread ran, but to wake and sleep again
 	spin   []int            // those that spin
 	share  string           // how much CPU each of these had or wanted
@@ -64,13 +65,18 @@ func (j *judging) of(pid int) *together {
 	}
 	p := &together{rests: true}
 	j.known[pid] = p
-	if i := slices.IndexFunc(j.dumps, func(d *profile.Dump) bool { return d.Process.PID == pid }); i >= 0 {
-		p.dump = j.dumps[i]
-		p.fibers = waitingFibers(p.dump)
+	for _, d := range slices.Concat(j.dumps, j.beside) {
+		if d.Process.PID == pid && p.dump == nil {
+			p.dump = d
+		}
 	}
 	for _, tid := range j.members[pid] {
 		j.steps++
 		p.serves = p.serves || j.servesBy(tid)
+		if w := j.waiting[tid]; w != nil && w.Mode == profile.WaitIdle && w.Timed && len(w.Set) > 0 {
+			p.timers = true // who waits for descriptors on behalf of fibers waits until the first of them
+		}
+		p.timers = p.timers || j.classOf(tid) == Waking
 		switch j.classOf(tid) {
 		case Blocked, Waking, InDisk, Still:
 		case Spinning:
@@ -81,5 +87,12 @@ func (j *judging) of(pid int) *together {
 		}
 	}
 	p.share = j.spinShare(p.spin)
+	if p.dump != nil && len(p.dump.Fibers) > 0 {
+		if slices.ContainsFunc(p.dump.Fibers, func(f profile.Fiber) bool { return f.Wait != "" }) {
+			p.fibers = stuckFibers(p.dump, p.timers)
+		} else {
+			p.fibers = waitingTasks(p.dump)
+		}
+	}
 	return p
 }

@@ -3,6 +3,7 @@ package hang
 import (
 	"time"
 
+	"github.com/fpstack/fpstack/hang/testcase"
 	"github.com/fpstack/fpstack/profile"
 )
 
@@ -16,6 +17,8 @@ type Verdict struct {
 	Because []string
 	// Culprit is the thread that somebody should look at first, nil if there is none.
 	Culprit *Culprit
+	// Tests are those of test runners that run, that of the culprit first; nil for none that shows.
+	Tests   []testcase.Test
 	Threads []Judged // all, in the order of the Case's last moment
 	// Lacks are what could not be captured and why: what the verdict does not know.
 	Lacks []string
@@ -35,8 +38,8 @@ const (
 	Unknown  Kind = "unknown"
 )
 
-// Hung reports whether k says that nothing goes on by itself.
-func (k Kind) Hung() bool { return k == Deadlock || k == Waiting || k == Busy || k == Halted }
+// Hung reports whether k says that nothing goes on by itself. Whether a loop ever ends nobody can know.
+func (k Kind) Hung() bool { return k == Deadlock || k == Waiting || k == Halted }
 
 // Culprit is the thread to look at first.
 type Culprit struct {

@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is a folder, held open, for files and folders whose names the program chooses. Such a name leads nowhere: a link
-// that somebody put there is not followed, and neither is one that takes the place of the folder itself. Its methods may
-// be called by any goroutine.
+// Dir is a folder, held open, for files and folders whose names the program chooses. Such a name leads nowhere: a
+// link that somebody put there is not followed, and neither is one that takes the place of the folder itself. Its
+// methods may be called by any goroutine.
 type Dir struct {
 	fd   int
 	path string
 }
 
-// OpenDir opens the folder at path, which the user named, and makes it and those above it that are not there. Links on the
-// way are followed as [Files.Write] does.
+// OpenDir opens the folder at path, which the user named, and makes it and those above it that are not there. Links
+// on the way are followed as [Files.Write] does.
 func OpenDir(path string) (*Dir, error) {
 	p, err := locate(filepath.Clean(path) + "/.fpstack") // its folder is wanted
 	if err == nil {
@@ -88,7 +88,7 @@ func (f *Files) WriteIn(d *Dir, name string, write func(io.Writer) error) error 
 	if err := t.fill(path, write); err != nil {
 		return err
 	}
-	err = f.settle(t, p)
+	err = f.install(t, p)
 	if errors.Is(err, errTaken) {
 		f.mu.Lock()
 		err = t.replace(name)

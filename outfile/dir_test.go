@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDirFollowsNoLink: names that the program chose are made new, whatever somebody put there, and what a link leads to
-// is not touched.
+// TestDirFollowsNoLink: names that the program chose are made new, whatever somebody put there, and what a link leads
+// to is not touched.
 func TestDirFollowsNoLink(t *testing.T) {
 	both(t, func(t *testing.T, files *Files) {
 		dir, victim := t.TempDir(), t.TempDir()

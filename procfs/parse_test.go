@@ -37,6 +37,25 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
+func TestStackStart(t *testing.T) {
+	const head = "4121 (a) R 1) S 1 4121 4121 34816 -1 4194560 117 0 0 0 31 4 12 5 20 0 1 0 7133 2580480 197 "
+	for _, row := range []struct {
+		text string
+		want uint64
+		ok   bool
+	}{
+		{head + "18446744073709551615 94 95 140728629414112 0 0 0\n", 140728629414112, true},
+		{head + "18446744073709551615 1 1 0 0 0 0\n", 0, false}, // to who may not trace it
+		{head + "18446744073709551615 94 95\n", 0, false},
+		{head + "1 2 3 x 0\n", 0, false},
+		{"", 0, false},
+	} {
+		if got, ok := StackStart([]byte(row.text)); got != row.want && ok || ok != row.ok {
+			t.Errorf("%q: got %d, %v, want %d, %v", row.text, got, ok, row.want, row.ok)
+		}
+	}
+}
+
 func TestKernelWorker(t *testing.T) {
 	for _, row := range []struct {
 		stat Stat

@@ -88,6 +88,18 @@ func statFields(b []byte) (f [19]int64, count int) {
 	return f, count
 }
 
+// StackStart is where the initial stack of a program began, below its arguments and environment, as the text of
+// /proc/TID/stat has it (field 28); false where that is not shown, as to who may not trace the process.
+func StackStart(stat []byte) (uint64, bool) {
+	const field = 28 - 3 // the state, behind the name, is field 3
+	words := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(words) <= field {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(words[field]), 10, 64)
+	return n, err == nil && n != 0
+}
+
 // KernelThread reports whether it has no user code at all and belongs to no process.
 func (s *Stat) KernelThread() bool { return s.Flags&flagKernelThread != 0 }
 

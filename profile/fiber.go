@@ -11,6 +11,7 @@ type Fiber struct {
 	ID    uint64
 	Name  string // that the program gave it, "" for none; any bytes
 	State string // in the words of its runtime, "chan receive"
+	Wait  FiberWait
 	// Waits is how long it has been in State at least, 0 if unknown.
 	Waits  time.Duration
 	Locked bool // it keeps its thread to itself
@@ -80,3 +81,21 @@ type frameList struct {
 	first *Frame
 	len   int
 }
+
+// FiberWait is what a fiber waits for, where its runtime tells. Its text is that of JSON.
+type FiberWait string
+
+// What fibers wait for. "" is not known.
+const (
+	FiberRuns    FiberWait = "runs"    // it runs, or is ready to
+	FiberCall    FiberWait = "call"    // it is in a system call
+	FiberTimer   FiberWait = "timer"   // it sleeps
+	FiberNet     FiberWait = "net"     // a descriptor
+	FiberLock    FiberWait = "lock"    // a lock that another fiber has
+	FiberSend    FiberWait = "send"    // a receiver of a channel
+	FiberReceive FiberWait = "receive" // a sender
+	FiberSelect  FiberWait = "select"  // one of several channels
+	FiberCond    FiberWait = "cond"    // a condition
+	FiberGroup   FiberWait = "group"   // the end of others
+	FiberFuture  FiberWait = "future"  // a result
+)

@@ -16,6 +16,7 @@ type Wait struct {
 	Certainty string
 	Timed     bool          // it ends by itself
 	Left      time.Duration // how long that takes still, 0 if unknown
+	Length    time.Duration // of a sleep, how long it was asked for where Left is unknown
 	Evidence  []string      // what it was seen by
 	// Lost is the id of its owner where that is no living thread of the process, 0 mostly. Forked says that it is one
 	// of the process that this one was forked from.
@@ -25,6 +26,14 @@ type Wait struct {
 	Listens bool
 	// Peer is the address of the other end of a connection, as "10.0.0.7:5432" or a path; "" for none.
 	Peer string
+	// Made says that it is a connection that the process asked for itself.
+	Made bool
+	// Children are processes whose end a handler of SIGCHLD would tell, whatever else the thread waits for.
+	Children []int
+	// Handled are the signals that the program has handlers for, which may end the wait, bit n-1 for signal n; Alarm
+	// says that one may come by itself: a timer may be set.
+	Handled uint64
+	Alarm   bool
 	// Set are the descriptors of which it waits for one, the first of them; nil of other waits.
 	Set []WaitPart
 }
@@ -37,6 +46,8 @@ type WaitPart struct {
 	Peer    string
 	Listens bool
 	Own     bool // only the process itself has its other end
+	Made    bool // of a connection that the process asked for itself
+	Wakers  []Waker
 }
 
 // Waker is who can end a wait: a thread, or any of a process where TID is 0.
@@ -115,6 +126,7 @@ const (
 	SortDevice        WaitSort = "device"
 	SortKernel        WaitSort = "kernel"  // a lock of the kernel
 	SortPage          WaitSort = "page"    // a page of memory
+	SortWatch         WaitSort = "watch"   // a change of a file
 	SortRing          WaitSort = "ring"    // operations of an io_uring
 	SortQueue         WaitSort = "queue"   // a message queue or semaphore of System V or POSIX
 	SortOpen          WaitSort = "open"    // a file to open

@@ -97,6 +97,7 @@ type fiberDoc struct {
 
 	AwaitedBy []uint64 `json:"awaited_by,omitempty"`
 	LoopTID   int      `json:"loop_tid,omitempty"`
+	Wait      string   `json:"wait,omitempty"`
 
 	Locals []*localsDoc `json:"locals,omitempty"`
 }

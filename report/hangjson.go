@@ -52,7 +52,16 @@ type verdictDoc struct {
 	Sentence string          `json:"sentence"`
 	Because  []string        `json:"because"`
 	Culprit  *hangCulpritDoc `json:"culprit,omitempty"`
+	Tests    []runTestDoc    `json:"tests,omitempty"`
 	Lacks    []string        `json:"lacks"`
+}
+
+type runTestDoc struct {
+	Runner string `json:"runner"`
+	Name   string `json:"name"`
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	TID    int    `json:"tid,omitempty"`
 }
 
 type hangCulpritDoc struct {
@@ -234,6 +243,9 @@ func hangDocument(c *hang.Case, opt *Options) *hangDoc {
 func verdictDocument(v *hang.Verdict, opt *Options) *verdictDoc {
 	doc := &verdictDoc{Kind: string(v.Kind), Hung: v.Kind.Hung(), Sentence: profile.Lossless(v.Sentence),
 		Because: losslessAll(v.Because), Lacks: losslessAll(v.Lacks)}
+	for _, t := range v.Tests {
+		doc.Tests = append(doc.Tests, runTestDoc{t.Runner, profile.Lossless(t.Name), profile.Lossless(t.File), t.Line, t.TID})
+	}
 	if who := v.Culprit; who != nil {
 		doc.Culprit = &hangCulpritDoc{PID: who.PID, TID: who.TID, Process: profile.Lossless(who.Process)}
 		if who.Frame != nil {

@@ -13,7 +13,7 @@ func (in *dumpReader) wait() (*profile.Wait, error) {
 	if err := in.Decode(&doc); err != nil || doc == nil {
 		return nil, err
 	}
-	if doc.Left < 0 || doc.Lost < 0 {
+	if doc.Left < 0 || doc.Length < 0 || doc.Lost < 0 {
 		return nil, errors.New("left_ns or lost_owner of a wait is below 0")
 	}
 	var err error
@@ -21,16 +21,25 @@ func (in *dumpReader) wait() (*profile.Wait, error) {
 		Addr: optional(doc.Address, &err), Mode: profile.WaitMode(in.text(doc.Mode, &err)),
 		Sort: profile.WaitSort(in.text(doc.Sort, &err)), Peer: in.text(doc.Peer, &err),
 		Certainty: in.text(doc.Certainty, &err),
-		Timed:     doc.Timed, Left: time.Duration(doc.Left), Lost: doc.Lost, Forked: doc.Forked, Listens: doc.Listens,
+		Timed:     doc.Timed, Left: time.Duration(doc.Left), Length: time.Duration(doc.Length), Lost: doc.Lost,
+		Forked: doc.Forked, Listens: doc.Listens,
+		Made:     doc.Made,
+		Children: doc.Children, Handled: doc.Handled, Alarm: doc.Alarm,
 		Evidence: in.texts(doc.Evidence, &err)}
-	for _, to := range doc.Wakers {
-		w.Wakers = append(w.Wakers, profile.Waker(to))
-	}
+	w.Wakers = wakersOf(doc.Wakers)
 	for _, p := range doc.Set {
 		w.Set = append(w.Set, profile.WaitPart{FD: p.FD, Sort: profile.WaitSort(in.text(p.Sort, &err)),
-			Name: in.text(p.Name, &err), Peer: in.text(p.Peer, &err), Listens: p.Listens, Own: p.Own})
+			Name: in.text(p.Name, &err), Peer: in.text(p.Peer, &err), Listens: p.Listens, Own: p.Own,
+			Made: p.Made, Wakers: wakersOf(p.Wakers)})
 	}
 	return w, err
+}
+
+func wakersOf(docs []wakerDoc) (all []profile.Waker) {
+	for _, to := range docs {
+		all = append(all, profile.Waker(to))
+	}
+	return all
 }
 
 // waits reads what concerns several threads.

@@ -48,21 +48,28 @@ type waitDoc struct {
 	Certainty string     `json:"certainty,omitempty"`
 	Timed     bool       `json:"timed,omitempty"`
 	Left      int64      `json:"left_ns,omitempty"`
+	Length    int64      `json:"length_ns,omitempty"`
 	Lost      int        `json:"lost_owner,omitempty"`
 	Forked    bool       `json:"forked,omitempty"`
 	Listens   bool       `json:"listens,omitempty"`
 	Peer      string     `json:"peer,omitempty"`
+	Made      bool       `json:"made,omitempty"`
+	Children  []int      `json:"children,omitempty"`
+	Handled   uint64     `json:"handled_signals,omitempty"`
+	Alarm     bool       `json:"alarm,omitempty"`
 	Set       []partDoc  `json:"set,omitempty"`
 	Evidence  []string   `json:"evidence"`
 }
 
 type partDoc struct {
-	FD      int    `json:"fd"`
-	Sort    string `json:"sort"`
-	Name    string `json:"name,omitempty"`
-	Peer    string `json:"peer,omitempty"`
-	Listens bool   `json:"listens,omitempty"`
-	Own     bool   `json:"own,omitempty"`
+	FD      int        `json:"fd"`
+	Sort    string     `json:"sort"`
+	Name    string     `json:"name,omitempty"`
+	Peer    string     `json:"peer,omitempty"`
+	Listens bool       `json:"listens,omitempty"`
+	Own     bool       `json:"own,omitempty"`
+	Made    bool       `json:"made,omitempty"`
+	Wakers  []wakerDoc `json:"wakers"`
 }
 
 type wakerDoc struct {
@@ -151,19 +158,28 @@ func waitDocument(w *profile.Wait) *waitDoc {
 		Mode: profile.Lossless(string(w.Mode)), Sort: profile.Lossless(string(w.Sort)),
 		Peer: profile.Lossless(w.Peer), Wakers: []wakerDoc{}, Certainty: profile.Lossless(w.Certainty),
 		Timed: w.Timed,
-		Left:  w.Left.Nanoseconds(), Lost: w.Lost, Forked: w.Forked, Listens: w.Listens,
+		Left:  w.Left.Nanoseconds(), Length: w.Length.Nanoseconds(), Lost: w.Lost, Forked: w.Forked,
+		Listens: w.Listens, Made: w.Made,
+		Children: w.Children, Handled: w.Handled, Alarm: w.Alarm,
 		Evidence: losslessAll(w.Evidence)}
 	if w.Addr != 0 {
 		doc.Address = jsondoc.Hex(w.Addr)
 	}
-	for _, to := range w.Wakers {
-		doc.Wakers = append(doc.Wakers, wakerDoc(to))
-	}
+	doc.Wakers = wakerDocs(w.Wakers)
 	for _, p := range w.Set {
 		doc.Set = append(doc.Set, partDoc{p.FD, profile.Lossless(string(p.Sort)), profile.Lossless(p.Name),
-			profile.Lossless(p.Peer), p.Listens, p.Own})
+			profile.Lossless(p.Peer), p.Listens, p.Own, p.Made, wakerDocs(p.Wakers)})
 	}
 	return doc
+}
+
+// wakerDocs is never nil.
+func wakerDocs(all []profile.Waker) []wakerDoc {
+	docs := []wakerDoc{}
+	for _, to := range all {
+		docs = append(docs, wakerDoc(to))
+	}
+	return docs
 }
 
 // list is never nil.

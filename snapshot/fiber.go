@@ -12,6 +12,7 @@ type Fiber struct {
 	ID    uint64
 	Name  string // that the program gave it, "" for none; any bytes
 	State string // in the words of its runtime, "chan receive"
+	Wait  FiberWait
 	// Waits is how long it has been in State at least; 0 if that is not known.
 	Waits time.Duration
 	// Locked says that no other thread runs it, nor that thread another fiber.
@@ -38,3 +39,21 @@ type Fiber struct {
 	// LoopTID is the thread whose event loop runs it when it goes on, 0 if unknown.
 	LoopTID int
 }
+
+// FiberWait is what a fiber waits for, where its runtime tells. Its text is that of JSON.
+type FiberWait string
+
+// What fibers wait for. "" is not known.
+const (
+	FiberRuns    FiberWait = "runs"    // it runs, or is ready to
+	FiberCall    FiberWait = "call"    // it is in a system call
+	FiberTimer   FiberWait = "timer"   // it sleeps
+	FiberNet     FiberWait = "net"     // a descriptor
+	FiberLock    FiberWait = "lock"    // a lock that another fiber has
+	FiberSend    FiberWait = "send"    // a receiver of a channel
+	FiberReceive FiberWait = "receive" // a sender
+	FiberSelect  FiberWait = "select"  // one of several channels
+	FiberCond    FiberWait = "cond"    // a condition
+	FiberGroup   FiberWait = "group"   // the end of others
+	FiberFuture  FiberWait = "future"  // a result
+)

@@ -17,7 +17,7 @@ const (
 
 // helpText lists the keys. It is the same as in docs/top.md.
 var helpText = [...]string{
-	"q Ctrl-C   quit",
+	"q Ctrl-C   quit; here q, Esc or ? go back, arrows scroll",
 	"space      freeze what is shown; sampling goes on",
 	"arrows PgUp PgDn Home End   choose a row",
 	"Enter      to the callers and callees; there Enter follows a call, left and",
@@ -45,10 +45,26 @@ func (m *model) press(ev *tcell.EventKey) command {
 		}
 		return goOn
 	case m.help:
-		m.help = false
-		if ev.Key() == tcell.KeyRune && ev.Rune() == '?' {
-			return goOn
-		}
+		return m.pressInHelp(ev)
+	}
+	if ev.Key() == tcell.KeyRune {
+		return m.pressRune(ev.Rune())
+	}
+	return m.pressKey(ev.Key())
+}
+
+// pressInHelp scrolls the help; q, Esc and ? go back, and any other key too, which acts.
+func (m *model) pressInHelp(ev *tcell.EventKey) command {
+	page := max(1, m.helpHeight()-1)
+	by := map[tcell.Key]int{tcell.KeyUp: -1, tcell.KeyDown: 1, tcell.KeyPgUp: -page, tcell.KeyPgDn: page,
+		tcell.KeyHome: -len(helpText), tcell.KeyEnd: len(helpText)}[ev.Key()]
+	if by != 0 {
+		m.helpAt = max(0, min(m.helpAt+by, len(helpText)-m.helpHeight()))
+		return goOn
+	}
+	m.help, m.helpAt = false, 0
+	if ev.Key() == tcell.KeyEscape || ev.Key() == tcell.KeyRune && (ev.Rune() == '?' || ev.Rune() == 'q') {
+		return goOn
 	}
 	if ev.Key() == tcell.KeyRune {
 		return m.pressRune(ev.Rune())

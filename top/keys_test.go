@@ -87,7 +87,9 @@ func TestKeys(t *testing.T) {
 		{"Ctrl-C leaves the prompt alone", "\\wor<^c>", "leaf",
 			func(m *model) bool { return m.prompt == nil && len(m.table.rows) == 4 }},
 		{"help", "?", "leaf", func(m *model) bool { return m.help }},
-		{"help shut by any key, which acts", "?<down>", "fib", func(m *model) bool { return !m.help }},
+		{"help scrolls", "?<down>", "leaf", func(m *model) bool { return m.help }},
+		{"help shut by q", "?q", "leaf", func(m *model) bool { return !m.help }},
+		{"help shut by another key, which acts", "?H", "prog/a 100", func(m *model) bool { return !m.help }},
 		{"help twice", "??", "leaf", func(m *model) bool { return !m.help }},
 		{"into the callers", "<enter>", "leaf", func(m *model) bool { return m.focus == onCallers }},
 		{"to the first caller", "<enter><enter>", "main", nil},
@@ -114,8 +116,8 @@ func TestKeys(t *testing.T) {
 }
 
 func TestKeysThatEnd(t *testing.T) {
-	for keys, want := range map[string]command{"q": quit, "<^c>": quit, "<^z>": suspend, "?q": quit, "/x<esc>q": quit,
-		"<enter>q": quit} {
+	for keys, want := range map[string]command{"q": quit, "<^c>": quit, "<^z>": suspend, "?qq": quit, "?<^c>": quit,
+		"/x<esc>q": quit, "<enter>q": quit} {
 		if got := typed(t, modelOf(t, Options{}, program()), keys); got != want {
 			t.Errorf("%q: got %v, want %v", keys, got, want)
 		}

@@ -46,6 +46,7 @@ type model struct {
 	callAt    int
 	pane      bool // the lists below are open on a small terminal
 	help      bool
+	helpAt    int // its first line that is shown
 	prompt    *prompt
 	message   string
 	search    string

@@ -35,7 +35,7 @@ func (m *model) lines() []line {
 	heading := l.heading(&m.view)
 	list = append(list, append(heading, span{strings.Repeat(" ", max(0, m.width-lineWidth(heading))), bar}))
 	if m.help {
-		list = append(list, helpLines()...)
+		list = append(list, helpLines()[min(m.helpAt, len(helpText)):]...)
 		list = fill(list, m.height-1)
 	} else {
 		list = append(list, m.tableLines(&l)...)
@@ -53,6 +53,9 @@ func fill(list []line, n int) []line {
 	}
 	return list[:n]
 }
+
+// helpHeight is the lines that the help has.
+func (m *model) helpHeight() int { return max(1, m.height-headHeight-2) }
 
 func helpLines() []line {
 	var list []line

@@ -107,7 +107,7 @@ func TestRunShowsAndQuits(t *testing.T) {
 	w.await(t, "prog/b 101")
 	w.press("?")
 	w.await(t, "freeze what is shown")
-	w.press("q")
+	w.press("qq")
 	if err := ended(t, done); err != nil {
 		t.Error(err)
 	}

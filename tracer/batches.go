@@ -23,6 +23,10 @@ func (p *Process) Batches(ctx context.Context, opt StopOptions,
 	if err != nil {
 		return whole, err
 	}
+	large := whole.StackBytes() > largeCopy
+	if large {
+		runtime.GC() // of what the stop has used
+	}
 	use(whole)
 	left := whole.Left
 	opt.ProcessCopiers = nil
@@ -44,10 +48,9 @@ func (p *Process) Batches(ctx context.Context, opt StopOptions,
 		left = next.Left
 		whole.Append(next)
 	}
-	large := whole.StackBytes() > largeCopy
 	whole.Forget()
 	if large {
-		runtime.GC()
+		debug.FreeOSMemory()
 	}
 	return whole, nil
 }

@@ -4,7 +4,9 @@ package tracer
 
 import (
 	"context"
+	"runtime"
 	"testing"
+	"weak"
 
 	"github.com/fpstack/fpstack/snapshot"
 )
@@ -31,6 +33,7 @@ func TestBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen, batches := map[int]int{}, 0
+		var copied weak.Pointer[byte]
 		whole, err := p.Batches(context.Background(), row.opt, func(s *snapshot.Snapshot) {
 			held := 0
 			batches++
@@ -39,6 +42,7 @@ func TestBatches(t *testing.T) {
 				held += len(th.Stack.Data)
 				if len(th.Stack.Data) > 0 {
 					seen[th.TID]++
+					copied = weak.Make(&th.Stack.Data[0])
 				}
 			}
 			if row.total > 0 && held > row.total {
@@ -63,7 +67,13 @@ func TestBatches(t *testing.T) {
 		if want := row.least > 1 || row.opt.Rolling; whole.Rolling != want {
 			t.Errorf("%s: rolling %v", row.name, whole.Rolling)
 		}
+		if runtime.GC(); copied.Value() != nil {
+			t.Errorf("%s: what was copied is held still", row.name)
+		}
 		for i := range whole.Threads {
+			if th := &whole.Threads[i]; len(th.Stack.Data) > 0 {
+				t.Errorf("%s: thread %d has its stack still", row.name, th.TID)
+			}
 			if th := &whole.Threads[i]; th.NotStopped != "" || th.Registers == nil || i > 0 &&
 				whole.Threads[i-1].TID >= th.TID {
 				t.Errorf("%s: thread %d: %q, registers %v", row.name, th.TID, th.NotStopped, th.Registers != nil)

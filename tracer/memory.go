@@ -19,6 +19,8 @@ type memory struct {
 	tid  int         // for process_vm_readv
 	call *callMemory // where fd is -1
 
+	initial mem.Addr // where the program's first stack began, below its arguments; 0 if unknown
+
 	dir       int // open /proc/PID
 	pagesOnce sync.Once
 	pages     int // /proc/TID/pagemap, or -1; see openPages

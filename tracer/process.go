@@ -15,6 +15,7 @@ import (
 
 	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/procfs/procfile"
 	"github.com/fpstack/fpstack/regs"
@@ -189,6 +190,10 @@ func (p *Process) openMemory() error {
 		if m.call, err = p.withoutFile(tid, err); err != nil {
 			return err
 		}
+	}
+	if b, err := procfile.At(p.dir, "task/"+strconv.Itoa(tid)+"/stat", nil, 4096); err == nil {
+		at, _ := procfs.StackStart(b)
+		m.initial = mem.Addr(at)
 	}
 	if old := p.memory.Swap(m); old != nil {
 		old.close()

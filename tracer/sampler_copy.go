@@ -67,6 +67,7 @@ type Copy struct {
 
 // copyStack copies the used part of the stack from sp up, and what Copiers ask for. It fails only with ErrExec.
 func (c *Copy) copyStack(m *memory, ws *windows, sp mem.Addr) error {
+	ws.initial = m.initial
 	win := ws.find(sp, c.tp)
 	c.Stale = win.top == 0
 	if !win.quick && !c.Stale {

@@ -126,10 +126,11 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 		return nil, fmt.Errorf("process %d: %w", p.pid, ErrExec)
 	}
 	s := &stop{engine: engine{clock: time.Now()}, p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table,
-		first: text, settle: settle,
-		copier: startCopier(), windows: windows{table: table, limit: p.opt.StackLimit, total: p.opt.StackTotal}}
+		first: text, straggling: straggling,
+		copier: startCopier(), windows: windows{table: table, initial: p.memory.Load().initial, limit: p.opt.StackLimit,
+			total: p.opt.StackTotal}}
 	if opt.Core != nil { // which is to have all threads, however long that takes
-		s.settle = opt.MaxPause
+		s.straggling = opt.MaxPause
 	}
 	if len(opt.ProcessCopiers) > 0 {
 		s.monotonic, s.gatherer = p.Monotonic(), &snapshot.Gatherer{}
@@ -267,7 +268,7 @@ func (s *stop) result() *snapshot.Snapshot {
 	}
 	out.Maps, out.Changed = s.tables()
 	out.Threads = make([]snapshot.Thread, 0, len(s.threads))
-	w := windows{table: out.Maps, limit: openWindow, total: max(0, s.windows.total)}
+	w := windows{table: out.Maps, initial: s.windows.initial, limit: openWindow, total: max(0, s.windows.total)}
 	for i := range s.threads {
 		t := &s.threads[i]
 		if t.phase == ended && t.regs.Arch == nil {

@@ -31,9 +31,10 @@ func TestSnapshotOfSleeper(t *testing.T) {
 	if pc != th.Syscall.PC || sp != th.Syscall.SP {
 		t.Errorf("registers pc %#x sp %#x, /proc/TID/syscall says %#x %#x", pc, sp, th.Syscall.PC, th.Syscall.SP)
 	}
-	m := s.Maps.Find(sp)
-	if th.StackErr != nil || m == nil || th.Stack.Start != sp-128 || th.Stack.End() != m.End {
-		t.Errorf("stack [%#x, %#x) %v, want [%#x, %#x)", th.Stack.Start, th.Stack.End(), th.StackErr, sp-128, m.End)
+	end := p.memory.Load().initial + arguments
+	if m := s.Maps.Find(sp); th.StackErr != nil || m == nil || th.Stack.Start != sp-128 || end <= sp || end > m.End ||
+		th.Stack.End() != end {
+		t.Errorf("stack [%#x, %#x) %v, want [%#x, %#x)", th.Stack.Start, th.Stack.End(), th.StackErr, sp-128, end)
 	}
 	now := make([]byte, len(th.Stack.Data))
 	if _, err := p.ReadMem(now, th.Stack.Start); err != nil || !bytes.Equal(now, th.Stack.Data) {

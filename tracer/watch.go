@@ -51,6 +51,8 @@ type Watch struct {
 	files  *procfile.Task
 	first  procfs.Stat // what stat showed when the Watch was made
 
+	counted [64]byte // room for what schedstat shows: three numbers
+
 	ran      int         // samples that need not check first whether it sleeps
 	tp       mem.Addr    // thread pointer, from the last Stop
 	hasTP    bool        // else it is unknown

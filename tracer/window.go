@@ -32,9 +32,10 @@ type window struct {
 
 // windows says which part of a stack is in use.
 type windows struct {
-	table *maps.Table
-	limit int // bytes of one stack
-	total int // bytes of all stacks that may still be planned
+	table   *maps.Table
+	initial mem.Addr // memory.initial
+	limit   int      // bytes of one stack
+	total   int      // bytes of all stacks that may still be planned
 }
 
 // find returns the window of a stack pointer. tp is the thread pointer, 0 if unknown: C
@@ -74,6 +75,10 @@ func (w *windows) grown(sp mem.Addr) *maps.Mapping {
 	return m
 }
 
+// arguments is what is copied of a program's arguments, bytes: where its first function finds how many there are. The
+// environment above them belongs to no frame.
+const arguments = 256
+
 // maxParts bounds the mappings that are taken for one stack.
 const maxParts = 64
 
@@ -90,6 +95,8 @@ func (w *windows) upperEnd(m *maps.Mapping, sp, tp mem.Addr) (top mem.Addr, know
 		case sp < tp && part.Contains(tp):
 			end := min(part.End, (tp+pageSize)&^(pageSize-1)) // of the descriptor
 			return tp, part.End-end <= pageSize || end-sp <= wholeWindow
+		case part.Path == "[stack]" && sp < w.initial && w.initial < part.End:
+			return min(part.End, w.initial+arguments), true
 		case part.Path == "[stack]":
 			return part.End, true
 		}

@@ -67,3 +67,27 @@ func TestWindowLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestWindowOfInitialStack: of the stack of the main thread is copied what lies below the program's arguments, and all
+// of it where the place of those is not known or cannot be.
+func TestWindowOfInitialStack(t *testing.T) {
+	table := maps.NewTable([]maps.Mapping{{Start: 0x100000, End: 0x900000, Perm: rw, Path: "[stack]"}})
+	for _, row := range []struct {
+		name             string
+		sp, initial, end mem.Addr
+	}{
+		{"unknown", 0x8f0000, 0, 0x900000},
+		{"known", 0x8f0000, 0x8f8000, 0x8f8000 + arguments},
+		{"near the end", 0x8f0000, 0x8fff80, 0x900000},
+		{"of another program", 0x8f0000, 0xa00000, 0x900000},
+		{"below the frames", 0x8f0000, 0x8e0000, 0x900000},
+		{"the stack has grown since", 0xf0000, 0x8f8000, 0x8f8000 + arguments},
+	} {
+		w := windows{table: table, initial: row.initial, limit: 16 << 20, total: 64 << 20}
+		got := w.find(row.sp, 0)
+		if end := got.start + mem.Addr(got.size); end != row.end || got.open || got.top != row.end {
+			t.Errorf("%s: got [%#x, %#x), top %#x, open %v, want the end %#x", row.name, got.start, end, got.top,
+				got.open, row.end)
+		}
+	}
+}

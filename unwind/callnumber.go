@@ -21,8 +21,14 @@ func (w *Walker) CallNumber(t *snapshot.Thread, memory mem.Reader) (number int64
 		if !found {
 			return nil
 		}
-		if start, end, known := c.bounds(f, bias); known {
-			number, ok = code.CallNumber(start, end, uint64(f.PC)-bias)
+		for _, bounds := range []func(*Frame, uint64) (uint64, uint64, bool){c.entryBounds, c.bounds} {
+			start, end, known := bounds(f, bias)
+			if !known {
+				continue
+			}
+			if number, ok = code.CallNumber(start, end, uint64(f.PC)-bias); ok {
+				break
+			}
 		}
 		return nil
 	})

@@ -213,18 +213,28 @@ func (c *cursor) bounds(f *Frame, bias uint64) (start, end uint64, ok bool) {
 	if f.Module == nil || f.Module.Err != nil || bias != f.Module.Base() {
 		return 0, 0, false
 	}
-	v := f.Module.Vaddr(f.LookupPC())
 	if c.w.functions != nil {
-		if s, e, ok := c.w.functions.Bounds(f.Module, v); ok {
+		if s, e, ok := c.w.functions.Bounds(f.Module, f.Module.Vaddr(f.LookupPC())); ok {
 			return uint64(s), uint64(e), true
 		}
 	}
-	if t := c.w.table(f.Module); t.cfi != nil {
-		if fde, err := t.cfi.FDE(uint64(v)); err == nil {
-			return fde.Start, fde.End, true
-		}
+	return c.entryBounds(f, bias)
+}
+
+// entryBounds is the range of the table entry of f. It reads a few words, and symbols are all looked at.
+func (c *cursor) entryBounds(f *Frame, bias uint64) (start, end uint64, ok bool) {
+	if f.Module == nil || f.Module.Err != nil || bias != f.Module.Base() {
+		return 0, 0, false
 	}
-	return 0, 0, false
+	t := c.w.table(f.Module)
+	if t.cfi == nil {
+		return 0, 0, false
+	}
+	fde, err := t.cfi.FDE(uint64(f.Module.Vaddr(f.LookupPC())))
+	if err != nil {
+		return 0, 0, false
+	}
+	return fde.Start, fde.End, true
 }
 
 // searchWords bounds the search for the call that entered a function. musl's fmt_fp has a
@@ -405,11 +415,11 @@ func (c *cursor) stepLinkRegister() bool {
 	next := c.regs
 	next.Set(c.arch.PC, uint64(lr))
 	next.Forget(c.arch.LR)
-	loose := c.arch == regs.ARM64 && c.runsBefore(movesSP)
+	spIsBound := c.arch == regs.ARM64 && c.runsBefore(movesSP)
 	if c.advance(sp, &next, LinkRegister) != nil {
 		return false
 	}
-	c.loose = loose
+	c.spIsBound = spIsBound
 	return true
 }
 

@@ -184,6 +184,9 @@ func (s *study) signal(c *blocked, w *Wait) {
 	w.Object, w.Mode, w.Unlisted = Object{Kind: kindASignal}, Outside, "anybody may send one"
 	if strings.HasPrefix(c.name, "rt_sigtimedwait") {
 		w.Timed = c.args[2] != 0
+		if b, ok := c.r.bytes(c.ptr(0), 8); ok {
+			w.awaited = u64(b) & ordinary
+		}
 	}
 }
 

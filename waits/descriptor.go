@@ -196,9 +196,11 @@ func (s *study) onAnonymous(p *Process, fd *FD, reading bool, w *Wait) {
 		}
 	case i.Signals != 0:
 		w.Object.Name, w.Mode, w.Unlisted = "for "+signalNames(i.Signals), Outside, "anybody may send a signal"
+		w.Object.Kind, w.awaited = Kind{profile.SortSignal, kind}, i.Signals&ordinary
 	case i.HasPID:
 		s.onPidfd(i.PID, w)
 	case kind == "inotify":
+		w.Object.Kind = Kind{profile.SortWatch, kind}
 		w.Object.Name, w.Mode = text.Count(len(i.Inotify), "watch"), Outside
 		w.Unlisted = "anybody may change a file that it watches"
 	case kind == "eventpoll":
@@ -295,7 +297,7 @@ func (s *study) onSocket(p *Process, fd *FD, reading bool, w *Wait) {
 	if k.Text != "" {
 		w.Object.Name = k.Text
 	}
-	w.Peer = k.PeerAddress
+	w.Peer, w.Made = k.PeerAddress, k.Made
 	switch {
 	case k.Listening:
 		w.Object.Kind, w.Mode, w.Listens = kindConnection, Outside, true

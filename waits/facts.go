@@ -52,6 +52,10 @@ type Process struct {
 	// Namespace is the inode of its pid namespace if that is another than ours, in which its memory has [Thread.Inner]
 	// ids; 0 if it is ours.
 	Namespace uint64
+	// Caught are the signals that it has handlers for, bit n-1 for signal n; Timers says that it has timers of
+	// timer_create(2).
+	Caught uint64
+	Timers bool
 	// Clock was its CLOCK_MONOTONIC at the moment At, 0 if unknown.
 	Clock time.Duration
 	At    time.Time

@@ -76,6 +76,8 @@ type Endpoint struct {
 	Accepts    uint64
 	PeerUnread uint32 // bytes that the other end has not read
 	Remote     string // the address of its other end where that is not on this machine
+	// Made says that this end asked for the connection: at the address of the other end somebody listens.
+	Made bool
 	// PeerAddress is the address of its other end, wherever that is: "10.0.0.7:5432", a path; "" if it has none.
 	PeerAddress string
 }

@@ -8,6 +8,11 @@ type Kind struct {
 	Noun string
 }
 
+// holds reports whether somebody holds what is waited for, until it gives that back by itself.
+func (k Kind) holds() bool {
+	return k.Sort == profile.SortLock || k.Sort == profile.SortFileLock || k.Sort == profile.SortNothing
+}
+
 // The kinds of what is waited for.
 var (
 	kindSomeCall   = Kind{profile.SortCall, "system call"}

@@ -189,7 +189,8 @@ func (s *study) set(p *Process, members []member, n int, w *Wait) {
 		}
 		names = append(names, memberName(&m, fd, &one))
 		if len(w.Set) < maxParts {
-			w.Set = append(w.Set, Part{m.fd, one.Object, one.Peer, one.Listens, one.onlyBy(p.PID)})
+			w.Set = append(w.Set, Part{m.fd, one.Object, one.Peer, one.Listens, one.onlyBy(p.PID), one.Made,
+				one.Wakers})
 		}
 		s.merge(w, &one, &pids)
 	}

@@ -61,7 +61,8 @@ func (g *Graph) Shown(tid int) *profile.Wait {
 	}
 	out := &profile.Wait{Text: g.Words(w), Sort: w.Object.Kind.Sort, Kind: w.Object.Kind.Noun, Name: w.Object.Name,
 		Addr: uint64(w.Object.Addr), Mode: modeNames[w.Mode], Timed: w.Timed, Evidence: w.Evidence,
-		Lost: w.Lost, Forked: w.Forked, Listens: w.Listens, Peer: w.Peer}
+		Lost: w.Lost, Forked: w.Forked, Listens: w.Listens, Peer: w.Peer, Made: w.Made, Length: w.Length,
+		Children: w.Children, Handled: w.Handled, Alarm: w.Alarm}
 	if w.HasLeft {
 		out.Left = w.Left
 	}
@@ -70,8 +71,12 @@ func (g *Graph) Shown(tid int) *profile.Wait {
 	}
 	for i := range w.Set {
 		part := &w.Set[i]
-		out.Set = append(out.Set, profile.WaitPart{FD: part.FD, Sort: part.Object.Kind.Sort, Name: part.Object.Name,
-			Peer: part.Peer, Listens: part.Listens, Own: part.Own})
+		shown := profile.WaitPart{FD: part.FD, Sort: part.Object.Kind.Sort, Name: part.Object.Name, Peer: part.Peer,
+			Listens: part.Listens, Own: part.Own, Made: part.Made}
+		for _, to := range part.Wakers {
+			shown.Wakers = append(shown.Wakers, profile.Waker(to))
+		}
+		out.Set = append(out.Set, shown)
 	}
 	if len(w.Wakers) > 0 || w.Mode == One {
 		out.Certainty = certaintyNames[w.Certainty]

@@ -31,7 +31,7 @@ func (s *study) sleep(c *blocked, w *Wait) {
 	}
 	length := time.Duration(seconds)*time.Second + time.Duration(nanos)
 	if !absolute {
-		w.Object.Name = "sleeps " + text.Duration(length)
+		w.Object.Name, w.Length = "sleeps "+text.Duration(length), length
 		return
 	}
 	w.Object.Name = "sleeps until a time"

@@ -34,7 +34,7 @@ func (g *Graph) findStuck() {
 func (g *Graph) mayBeStuck(w *Wait) bool {
 	switch w.Mode {
 	case One, All, Any:
-		return !w.Timed && !w.Retries && w.Unlisted == "" && (!w.near || g.alone) &&
+		return !w.Timed && !w.Retries && !w.Alarm && w.Unlisted == "" && (!w.near || g.alone) &&
 			!g.moved(w) && g.Facts.Thread(w.TID) != nil
 	}
 	return false
@@ -49,10 +49,22 @@ func (g *Graph) canBeWoken(w *Wait, in map[int]bool, outside map[int]int) bool {
 		p := g.Facts.Process(to.PID)
 		return p == nil || p.Err != nil || outside[to.PID] > 0
 	}
+	if slices.ContainsFunc(w.Children, func(pid int) bool { return free(Waker{PID: pid}) }) {
+		return true
+	}
 	if w.Mode == All {
 		return !slices.ContainsFunc(w.Wakers, func(to Waker) bool { return !free(to) })
 	}
 	return slices.ContainsFunc(w.Wakers, free)
+}
+
+// enders are all who can end w: its Wakers, and children by their end.
+func (w *Wait) enders() []Waker {
+	all := slices.Clip(w.Wakers)
+	for _, pid := range w.Children {
+		all = append(all, Waker{PID: pid})
+	}
+	return all
 }
 
 // stuckSets adds the parts of the set that hang together, but those in which a deadlock keeps the others.
@@ -64,7 +76,7 @@ func (g *Graph) stuckSets(in map[int]bool) {
 			continue
 		}
 		parts.add(w.TID)
-		for _, to := range w.Wakers {
+		for _, to := range w.enders() {
 			if to.TID != 0 {
 				parts.join(w.TID, to.TID)
 				continue

@@ -22,6 +22,7 @@ func Study(f *Facts) (waits []Wait, need Need) {
 		s.thread(t, &waits[i])
 	}
 	s.belowHandlers(waits)
+	s.byHandlers(waits)
 	s.need.tidy()
 	return waits, s.need
 }
@@ -64,6 +65,7 @@ func (s *study) idle(t *Thread, w *Wait) {
 	events := Wait{TID: t.TID}
 	if s.call(t, &events); events.Object.Kind == kindDescriptors {
 		w.Wakers, w.Certainty, w.Listens, w.Set = events.Wakers, events.Certainty, events.Listens, events.Set
+		w.Timed = events.Timed
 		w.Evidence = append(w.Evidence, events.Object.Name)
 	}
 }

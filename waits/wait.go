@@ -77,6 +77,8 @@ type Part struct {
 	Peer    string
 	Listens bool
 	Own     bool // only the process itself has its other end
+	Made    bool // of a connection that the process asked for itself
+	Wakers  []Waker
 }
 
 // maxParts bounds the parts of a wait that are kept.
@@ -93,6 +95,8 @@ type Wait struct {
 	// Timed says that it ends by itself; Left is how long that takes still, if HasLeft says that it is known.
 	Timed, HasLeft bool
 	Left           time.Duration
+	// Length is how long a sleep was asked for of which it is not known when it began; 0 of others.
+	Length time.Duration
 	// Retries says that the thread wakes by itself now and then and waits again.
 	Retries   bool
 	Certainty Certainty
@@ -108,6 +112,14 @@ type Wait struct {
 	Listens bool
 	// Peer is the address of the other end of a connection, as "10.0.0.7:5432" or a path; "" for none.
 	Peer string
+	// Made says that it is a connection that the process asked for itself.
+	Made bool
+	// Children are processes whose end a handler of SIGCHLD would tell, whatever else the thread waits for.
+	Children []int
+	// Handled are the signals that the program has handlers for, which may end the wait, bit n-1 for signal n; Alarm
+	// says that one may come by itself: a timer may be set.
+	Handled uint64
+	Alarm   bool
 	// Set are the descriptors of which it waits for one, the first maxParts.
 	Set []Part
 	// Note is what else a person must know: "locked when the process was forked, never unlocked here". "" mostly.
@@ -115,6 +127,7 @@ type Wait struct {
 	// Evidence is what the wait was seen by, each a phrase: "futex word 0x2", "owner word 812".
 	Evidence []string
 
+	awaited uint64   // the signals that it waits for by name: of sigwait, a signalfd
 	word    mem.Addr // that has the owner, 0 for none
 	instant bool     // the lock is one of a runtime that is Instant
 	near    bool     // others that may have its other end were not looked for: see Facts.Near

@@ -131,7 +131,10 @@ func (g *Graph) thread(tid int) string {
 	if t == nil {
 		return fmt.Sprintf("thread %d", tid)
 	}
-	words := fmt.Sprintf("thread %d %s", tid, text.Quote(t.Comm))
+	words := fmt.Sprintf("thread %d", tid)
+	if t.Comm != "" {
+		words += " " + text.Quote(t.Comm)
+	}
 	if len(g.Facts.Processes) > 1 {
 		words += fmt.Sprintf(" of process %d", t.Process.PID)
 	}

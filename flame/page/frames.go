@@ -139,7 +139,7 @@ func kindOf(f *profile.Frame, module string) kind {
 		return unnamed
 	case f.Kind == profile.Wasm:
 		return wasm
-	case f.Kind.Made() && f.Kind != profile.JIT:
+	case f.Kind.Language():
 		return script
 	case f.Kind == profile.JIT, strings.HasPrefix(f.Func, "runtime."), strings.HasPrefix(f.Func, "runtime/"),
 		slices.ContainsFunc(runtimes, func(r string) bool { return strings.HasPrefix(base, r) }):

@@ -19,6 +19,8 @@ type Sampler interface {
 	// Sample makes the dump of one process; it may return a dump and an error. tids are the threads that are wanted,
 	// nil for all.
 	Sample(ctx context.Context, pid int, tids []int) (*profile.Dump, error)
+	// Asleep makes the dump of a process without a stop: of one that nobody asked for.
+	Asleep(ctx context.Context, pid int) (*profile.Dump, error)
 	// End ends a moment, and gives who waits for whom in all its processes, nil if that is not known.
 	End() *profile.Waits
 }
@@ -28,7 +30,8 @@ type Options struct {
 	// At is when the moments begin, after the first: Usual or Hurried. One that comes while another lasts begins when
 	// that is over.
 	At []time.Duration
-	// Process bounds the stop of one process, Whole everything; 0: PerProcess and InAll.
+	// Process is what sampling one process may take at least, more where Whole, which bounds everything, leaves more to
+	// each; 0: PerProcess and InAll.
 	Process, Whole time.Duration
 	// Tree lists the processes, parents before their children, at each moment again.
 	Tree func() []int
@@ -52,6 +55,8 @@ var (
 const (
 	PerProcess = 2 * time.Second
 	InAll      = time.Minute
+	// mostPerProcess is enough for a large runtime whose tables are read on a busy machine.
+	mostPerProcess = 12 * time.Second
 )
 
 // Run fills in the Moments of c, and what they showed. It ends early with ctx: then what it has is in c.
@@ -86,6 +91,7 @@ func Run(ctx context.Context, c *hang.Case, s Sampler, opt Options) {
 	last.since(first, &c.Activity)
 	r.closely(ctx)
 	c.Outside = Describe(outside(c))
+	r.beside(ctx)
 	if ctx.Err() != nil && len(c.Moments) < len(opt.At) {
 		r.problem(fmt.Sprintf("%d of %d moments were not sampled: no time was left", len(opt.At)-len(c.Moments),
 			len(opt.At)))
@@ -109,7 +115,7 @@ func (r *run) moment(ctx context.Context, number int) {
 	before := readAll(pids)
 	r.s.Begin(ctx, pids)
 	var sampled []int
-	for _, pid := range slices.Backward(pids) {
+	for i, pid := range slices.Backward(pids) {
 		if ctx.Err() != nil {
 			r.problem(fmt.Sprintf("process %d: not sampled: no time was left", pid))
 			continue
@@ -118,7 +124,7 @@ func (r *run) moment(ctx context.Context, number int) {
 		if now := read(pid); now != nil {
 			before[pid] = now
 		}
-		d, same := r.sampleSame(ctx, pid)
+		d, same := r.sampleSame(ctx, pid, r.share(ctx, (len(r.opt.At)-number-1)*len(pids)+i+1))
 		if !same {
 			delete(before, pid)
 		}
@@ -131,7 +137,12 @@ func (r *run) moment(ctx context.Context, number int) {
 		}
 	}
 	m.Waits = r.s.End()
-	settle(ctx, m.Dumps)
+	awaitSleep(ctx, m.Dumps)
+	for _, pid := range others(m.Waits, pids) {
+		for tid, c := range read(pid) {
+			m.Counters[tid] = hang.Span{Before: c, After: c}
+		}
+	}
 	for pid, threads := range before {
 		after := threads
 		if slices.Contains(sampled, pid) {
@@ -150,7 +161,7 @@ func (r *run) moment(ctx context.Context, number int) {
 
 // sampleSame makes the dump of a process that is the one that the case knows by that id, or becomes it; nil if there is
 // none. same is false if it became another one meanwhile.
-func (r *run) sampleSame(ctx context.Context, pid int) (d *profile.Dump, same bool) {
+func (r *run) sampleSame(ctx context.Context, pid int, bound time.Duration) (d *profile.Dump, same bool) {
 	start, there := r.opt.Started(pid)
 	if known, ok := r.known[pid]; there && ok && known != start {
 		r.forget(pid)
@@ -158,7 +169,7 @@ func (r *run) sampleSame(ctx context.Context, pid int) (d *profile.Dump, same bo
 	if there {
 		r.known[pid] = start
 	}
-	d = r.sample(ctx, pid)
+	d = r.sample(ctx, pid, bound)
 	if now, ok := r.opt.Started(pid); d != nil && there && ok && now != start {
 		r.forget(pid)
 		delete(r.known, pid) // it may be anybody: the next moment asks who is in the tree
@@ -192,9 +203,18 @@ func (r *run) forget(pid int) {
 	}
 }
 
+// share is the time of one process where so many are left to be sampled.
+func (r *run) share(ctx context.Context, left int) time.Duration {
+	until, ok := ctx.Deadline()
+	if !ok {
+		return r.opt.Process
+	}
+	return max(r.opt.Process, min(mostPerProcess, time.Until(until)/time.Duration(left+1)))
+}
+
 // sample makes the dump of one process within its time, nil if there is none.
-func (r *run) sample(ctx context.Context, pid int) *profile.Dump {
-	ctx, cancel := context.WithTimeout(ctx, r.opt.Process)
+func (r *run) sample(ctx context.Context, pid int, bound time.Duration) *profile.Dump {
+	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	d, err := r.s.Sample(ctx, pid, nil)
 	if err != nil && !r.opt.Gone(err) {
@@ -238,8 +258,8 @@ func read(pid int) map[int]hang.Counters {
 // mostSettling bounds how long threads are waited for that are to go back to sleep.
 const mostSettling = 200 * time.Millisecond
 
-// settle waits until the threads that slept before their stop sleep again: until then each shows a switch that is ours.
-func settle(ctx context.Context, dumps []*profile.Dump) {
+// awaitSleep waits until the threads that slept before their stop sleep again: until then each shows a switch that is ours.
+func awaitSleep(ctx context.Context, dumps []*profile.Dump) {
 	type thread struct{ pid, tid int }
 	var slept []thread
 	for _, d := range dumps {

@@ -42,6 +42,8 @@ func (s *sampler) Sample(ctx context.Context, pid int, tids []int) (*profile.Dum
 	return &profile.Dump{Process: profile.Process{PID: pid}, Threads: []profile.Thread{{TID: pid, State: "S"}}}, nil
 }
 
+func (s *sampler) Asleep(context.Context, int) (*profile.Dump, error) { return nil, nil }
+
 func (s *sampler) End() *profile.Waits {
 	s.calls = append(s.calls, "end")
 	return &profile.Waits{}
@@ -124,6 +126,48 @@ func TestBounds(t *testing.T) {
 		return strings.HasPrefix(p, "1 of 2 moments")
 	}) {
 		t.Errorf("got %d moments and %q, want 1, and why the other is missing", len(c.Moments), c.Problems)
+	}
+}
+
+// timed notes how long it is given for each process.
+type timed struct {
+	sampler
+	given []time.Duration
+}
+
+func (s *timed) Sample(ctx context.Context, pid int, tids []int) (*profile.Dump, error) {
+	until, _ := ctx.Deadline()
+	s.given = append(s.given, time.Until(until))
+	return s.sampler.Sample(ctx, pid, tids)
+}
+
+// TestShares: of the time for all each process has its share, as far as that is more than it has anyway.
+func TestShares(t *testing.T) {
+	needsProc(t)
+	for _, c := range []struct {
+		name        string
+		processes   int
+		least, most time.Duration
+	}{
+		{"one process", 1, 4 * time.Second, 5 * time.Second},
+		{"forty processes", 40, 450 * time.Millisecond, 500 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pids := make([]int, c.processes)
+			for i := range pids {
+				pids[i] = os.Getpid()
+			}
+			s := &timed{}
+			capture.Run(context.Background(), &hang.Case{}, s, capture.Options{At: []time.Duration{0, time.Millisecond},
+				Process: 500 * time.Millisecond, Whole: 15 * time.Second, Tree: func() []int { return pids },
+				Gone: func(error) bool { return false }})
+			if len(s.given) != 2*c.processes || s.given[0] < c.least || s.given[0] > c.most {
+				t.Errorf("the first of %d was given %v, want %v to %v", len(s.given), s.given[0], c.least, c.most)
+			}
+			if least := slices.Min(s.given); least < 450*time.Millisecond || slices.Max(s.given) > 12*time.Second {
+				t.Errorf("given %v to %v", least, slices.Max(s.given))
+			}
+		})
 	}
 }
 

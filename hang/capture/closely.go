@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/hang"
+	"github.com/fpstack/fpstack/profile"
 )
 
 const (
@@ -15,7 +16,8 @@ const (
 	closeApart = 50 * time.Millisecond
 )
 
-// closely samples the threads that seem to spin some more times: what is on all of their stacks is the loop.
+// closely samples the threads that seem to spin, or take much CPU, some more times: what is on all of their stacks is
+// the loop, and what is there most often is where they work.
 func (r *run) closely(ctx context.Context) {
 	for _, t := range spinning(r.c) {
 		r.c.Close = append(r.c.Close, hang.CloseSamples{PID: t.PID, TID: t.TID})
@@ -31,6 +33,7 @@ func (r *run) closely(ctx context.Context) {
 				continue
 			}
 			t.Stacks = append(t.Stacks, d.Threads[0].Stack)
+			byLast(r.c, d, &t.Stacks[len(t.Stacks)-1])
 			if d.Threads[0].Syscall != nil {
 				t.Calls++
 			}
@@ -41,11 +44,39 @@ func (r *run) closely(ctx context.Context) {
 	}
 }
 
+// byLast makes the modules of the frames of s, a stack of d, those of the last dump of the same process.
+func byLast(c *hang.Case, d *profile.Dump, s *profile.Stack) {
+	if len(c.Moments) == 0 {
+		return
+	}
+	for _, last := range c.Moments[len(c.Moments)-1].Dumps {
+		if last.Process.PID != d.Process.PID {
+			continue
+		}
+		for i := range s.Frames {
+			f := &s.Frames[i]
+			if f.Module < 0 || f.Module >= len(d.Modules) {
+				continue
+			}
+			file := d.Modules[f.Module].Path
+			f.Module = slices.IndexFunc(last.Modules, func(m profile.Module) bool { return m.Path == file })
+		}
+		return
+	}
+}
+
+// muchCPU is from which share of a CPU on it is asked where a thread spends it.
+const muchCPU = 0.2
+
 // spinning lists the threads of c that are to be sampled closely, those that took most CPU first.
 func spinning(c *hang.Case) []hang.Judged {
 	var all []hang.Judged
+	wall := time.Duration(0)
+	if n := len(c.Moments); n > 1 {
+		wall = c.Moments[n-1].Time.Sub(c.Moments[0].Time)
+	}
 	for _, t := range hang.Classify(c) {
-		if t.Class == hang.Spinning {
+		if t.Class == hang.Spinning || t.Class == hang.Going && float64(t.CPU) >= muchCPU*float64(wall) {
 			all = append(all, t)
 		}
 	}

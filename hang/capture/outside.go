@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -8,15 +9,18 @@ import (
 	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/hang/trigger"
+	"github.com/fpstack/fpstack/profile"
 )
+
+// mostOutside bounds the processes outside the tree that are described and counted.
+const mostOutside = 64
 
 // outside lists the processes that something of c waits for and that are not in its tree, most of them first seen.
 func outside(c *hang.Case) []int {
-	const most = 64
 	var pids []int
 	add := func(pid int) {
 		known := slices.ContainsFunc(c.Processes, func(p hang.Process) bool { return p.PID == pid })
-		if pid > 0 && !known && !slices.Contains(pids, pid) && len(pids) < most {
+		if pid > 0 && !known && !slices.Contains(pids, pid) && len(pids) < mostOutside {
 			pids = append(pids, pid)
 		}
 	}
@@ -33,6 +37,40 @@ func outside(c *hang.Case) []int {
 		add(w.Processes[i].PID)
 	}
 	return pids
+}
+
+// others lists the processes of w, which may be nil, that are not among pids.
+func others(w *profile.Waits, pids []int) (all []int) {
+	if w == nil {
+		return nil
+	}
+	for i := range w.Processes {
+		if pid := w.Processes[i].PID; !slices.Contains(pids, pid) && len(all) < mostOutside {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// mostBeside bounds the processes outside the tree of which stacks are taken.
+const mostBeside = 8
+
+// beside takes the stacks of those processes outside the tree that the case ends at, without a stop.
+func (r *run) beside(ctx context.Context) {
+	for _, pid := range hang.Beside(r.c, mostBeside) {
+		if ctx.Err() != nil {
+			return
+		}
+		within, cancel := context.WithTimeout(ctx, r.opt.Process)
+		d, err := r.s.Asleep(within, pid)
+		cancel()
+		if d != nil {
+			r.c.Beside = append(r.c.Beside, d)
+		}
+		if err != nil && !r.opt.Gone(err) {
+			r.problem(err.Error())
+		}
+	}
 }
 
 // progress is what processes have written so far.

@@ -2,8 +2,8 @@
 
 // Package cores writes a core file of each process of a case, within bounds of memory, disk and time.
 //
-// The caller gives the case, its processes, that of the culprit first or leaves first, and a folder. Each process stands
-// still while its memory is copied. What a core lacks is in [hang.Core].
+// The caller gives the case, its processes, that of the culprit first or leaves first, and a folder. Each process
+// stands still while its memory is copied. What a core lacks is in [hang.Core].
 //
 // It decides how much is written and when it is enough; what belongs into a core is the matter of snapshot/corefile.
 package cores
@@ -44,7 +44,8 @@ type keeper struct {
 // forEnd is how much of the time is left for the end of the last core: headers are written, threads let go.
 const forEnd = 200 * time.Millisecond
 
-// Keep writes a core of each of pids, parents before their children, into c: that of the culprit first, then the leaves.
+// Keep writes a core of each of pids, parents before their children, into c: that of the culprit first, then the
+// leaves.
 func Keep(ctx context.Context, c *hang.Case, culprit int, pids []int, o *Options) {
 	k := &keeper{Options: o, left: o.Limit, until: o.Until.Add(-forEnd)}
 	names := map[int]string{}

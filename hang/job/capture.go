@@ -18,8 +18,8 @@ type capture struct {
 	harmed  chan bool     // has a value when it has ended
 }
 
-// overdue is how long a capture may take after its context has ended, until nobody waits for it any more: a disk, or the
-// network, holds it up.
+// overdue is how long a capture may take after its context has ended, until nobody waits for it any more: a disk, or
+// the network, holds it up.
 const overdue = 2 * time.Second
 
 // ended is closed when it is over, nil where there is none.

@@ -51,8 +51,8 @@ const (
 	Kill  Leftovers = "kill"  // they are ended
 )
 
-// Observer gets to know what happens. Its methods are called one at a time, Capture from another goroutine. Nothing waits
-// for a Capture that takes much longer than it may: the end of a command depends on no one who writes.
+// Observer gets to know what happens. Its methods are called one at a time, Capture from another goroutine. Nothing
+// waits for a Capture that takes much longer than it may: the end of a command depends on no one who writes.
 type Observer interface {
 	// Started is called once, when the command runs.
 	Started(h Helper)

@@ -13,8 +13,8 @@ import (
 	"github.com/fpstack/fpstack/hang/supervise"
 )
 
-// passedOn are the signals that the command gets which we get, beside those for real time. The others come of what we do
-// ourselves (SIGCHLD, SIGPIPE, SIGXCPU, faults), or stop us.
+// passedOn are the signals that the command gets which we get, beside those for real time. The others come of what we
+// do ourselves (SIGCHLD, SIGPIPE, SIGXCPU, faults), or stop us.
 var passedOn = []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGTSTP, syscall.SIGWINCH, syscall.SIGIO, syscall.SIGPWR}
 
@@ -25,8 +25,8 @@ const (
 	tracerRealTime = 63
 )
 
-// caught are the signals that mean something to us, or that we pass on; not those that were to be ignored. What comes of
-// writing is caught so that it ends nobody.
+// caught are the signals that mean something to us, or that we pass on; not those that were to be ignored. What comes
+// of writing is caught so that it ends nobody.
 func (j *job) caught() []os.Signal {
 	all := []os.Signal{syscall.SIGCHLD}
 	wanted := append([]syscall.Signal{syscall.SIGPIPE, syscall.SIGXFSZ}, passedOn...)
@@ -68,8 +68,8 @@ func (j *job) heed(s syscall.Signal) {
 	}
 }
 
-// fromTerminal reports whether s came of the keys of the terminal, or of its end: it sends them to the process group in
-// its foreground, where the command would be with us.
+// fromTerminal reports whether s came of the keys of the terminal, or of its end: it sends them to the process group
+// in its foreground, where the command would be with us.
 func (j *job) fromTerminal(s syscall.Signal) bool {
 	switch s {
 	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGWINCH:
@@ -117,8 +117,9 @@ func (a *asked) again(now time.Time) bool {
 	return a.times > 1
 }
 
-// wanted is what happens when somebody wants us to end, by s or, if that is 0, by the end of our parent: a capture within
-// the grace, and then what follows. Who wants it again wants that at once; the third time, in a CI job, all is killed.
+// wanted is what happens when somebody wants us to end, by s or, if that is 0, by the end of our parent: a capture
+// within the grace, and then what follows. Who wants it again wants that at once; the third time, in a CI job, all is
+// killed.
 func (j *job) wanted(s syscall.Signal) {
 	first := j.asked.times == 0 || time.Since(j.asked.last) >= while
 	again := j.asked.again(time.Now())

@@ -17,8 +17,8 @@ import (
 // cgroup is a control group that processes are moved to in order to end: at once, whoever they belong to, and without
 // a way out, as what they start is in it too. A nil *cgroup is none, and its methods do nothing.
 //
-// The command is not in it while it runs: limits of memory and of CPU that runtimes look up in their own cgroup are those
-// of the cgroup that fpstack was started in.
+// The command is not in it while it runs: limits of memory and of CPU that runtimes look up in their own cgroup are
+// those of the cgroup that fpstack was started in.
 //
 // Source: Documentation/admin-guide/cgroup-v2.rst of Linux; cgroup.kill is there since 5.14.
 type cgroup struct{ dir string }
@@ -62,8 +62,8 @@ func ownCgroup() string {
 	return ""
 }
 
-// kill moves the processes that list lists into it, again until there are no others, and ends all of it. Meanwhile they
-// stand still: who starts processes all the time is followed.
+// kill moves the processes that list lists into it, again until there are no others, and ends all of it. Meanwhile
+// they stand still: who starts processes all the time is followed.
 func (g *cgroup) kill(list func() []int) {
 	if g == nil {
 		return

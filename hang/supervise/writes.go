@@ -19,8 +19,8 @@ type Writes struct {
 	counts  map[uint32]uint64
 }
 
-// WatchWrites begins to notice writes to those of the files at paths that are pipes or sockets. It is nil where the kernel
-// notices none.
+// WatchWrites begins to notice writes to those of the files at paths that are pipes or sockets. It is nil where the
+// kernel notices none.
 func WatchWrites(paths []string) *Writes {
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {

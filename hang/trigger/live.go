@@ -138,8 +138,8 @@ func (l *Live) addNetwork(pids []int, to map[uint64]uint64) {
 const terminalStep = 8 * time.Second
 
 // Output implements [Source]. A file has a size, and a terminal and a named pipe a time of change; that of a terminal
-// moves in steps. Of a pipe without a name what Writes notices shows, else, and of a socket, what those have written who
-// have it open: to whatever they wrote it.
+// moves in steps. Of a pipe without a name what Writes notices shows, else, and of a socket, what those have written
+// who have it open: to whatever they wrote it.
 func (l *Live) Output() Output {
 	out, hidden := l.files()
 	if len(hidden) > 0 {

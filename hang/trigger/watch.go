@@ -30,13 +30,15 @@ const (
 	costShare = 1000
 )
 
-// late is how many periods a check may be late. Then we were stopped, and what we watch was, or nothing is known of it.
+// late is how many periods a check may be late. Then we were stopped, and what we watch was, or nothing is known of
+// it.
 const late = 3
 
 // New returns a Watch of what s reads, whose limits begin at that time. say gets what a person should know, a line.
 func New(l Limits, began time.Time, s Source, say func(string)) *Watch {
 	return &Watch{limits: l, source: s, say: say, began: began, last: began, period: minPeriod,
-		idle: window{length: l.Idle, cpu: l.IdleCPU, seen: map[string]bool{}, repeats: map[procfs.Identity]bool{}}, silent: silence{length: l.Silent}}
+		idle: window{length: l.Idle, cpu: l.IdleCPU, seen: map[string]bool{},
+			repeats: map[procfs.Identity]bool{}}, silent: silence{length: l.Silent}}
 }
 
 // Next is how long it may wait until the next Check.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 )
 
@@ -30,12 +31,12 @@ func TestEveryReadFails(t *testing.T) {
 		}
 		return names, s
 	}
-	memory := mem.NewOverlay(nil, mem.Range{Start: 4096, Data: code})
+	whole := mem.NewOverlay(nil, mem.Range{Start: 4096, Data: code})
 	for ofFile := range 6 {
 		for ofMemory := range 4 {
 			p := newProcess(t, first)
 			p.disk.fails = ofFile
-			m := &failing{Reader: memory, left: ofMemory}
+			m := &memory.Failing{Reader: whole, At: ofMemory}
 			got, s := look(p, m)
 			for i := range want {
 				switch f := s.Frames[i]; {
@@ -49,17 +50,4 @@ func TestEveryReadFails(t *testing.T) {
 			}
 		}
 	}
-}
-
-// failing is a memory of which one read fails.
-type failing struct {
-	mem.Reader
-	left int
-}
-
-func (f *failing) ReadMem(b []byte, a mem.Addr) (int, error) {
-	if f.left--; f.left == 0 {
-		return 0, &mem.FaultError{Addr: a, Len: len(b), Err: mem.ErrUnmapped}
-	}
-	return f.Reader.ReadMem(b, a)
 }

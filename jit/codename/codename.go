@@ -39,8 +39,8 @@ func Parse(raw string) Name {
 const anonymous = "(anonymous)"
 
 // javaScript reads the names of V8: "JS:*area /srv/shape.js:2:19", with a mark for the compiler: ~ none, ^ baseline, +
-// Maglev, * TurboFan, since V8 14 with o before it where it took the place of a running one, and ' behind it where it is
-// for one closure alone; and those of its WebAssembly: "JS:rec-5-liftoff".
+// Maglev, * TurboFan, since V8 14 with o before it where it took the place of a running one, and ' behind it where it
+// is for one closure alone; and those of its WebAssembly: "JS:rec-5-liftoff".
 func javaScript(raw string) (Name, bool) {
 	tag, rest, ok := strings.Cut(raw, ":")
 	switch tag {

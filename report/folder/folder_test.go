@@ -211,7 +211,8 @@ func (d *dead) Write(name string, private bool, write func(io.Writer) error) err
 	return d.plain.Write(name, private, write)
 }
 
-// TestNoAnswer: a file system that does not answer is waited for once, and half of the time is left for what says most.
+// TestNoAnswer: a file system that does not answer is waited for once, and half of the time is left for what says
+// most.
 func TestNoAnswer(t *testing.T) {
 	d := &dead{plain(t.TempDir()), map[string]bool{"hang.txt": true}, make(chan bool)}
 	f, err := Create(func() (Dir, error) { return d, nil }, Options{Patience: time.Second})
@@ -245,7 +246,8 @@ func TestNoAnswer(t *testing.T) {
 func TestPlanted(t *testing.T) {
 	dir, victim := t.TempDir(), t.TempDir()
 	create(t, dir, Options{})
-	if err := errors.Join(os.Symlink(victim, filepath.Join(dir, "2")), os.Mkdir(filepath.Join(dir, "3"), 0o777)); err != nil {
+	err := errors.Join(os.Symlink(victim, filepath.Join(dir, "2")), os.Mkdir(filepath.Join(dir, "3"), 0o777))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if f := create(t, dir, Options{}); f.Path() != filepath.Join(dir, "4") {

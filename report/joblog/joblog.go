@@ -1,5 +1,5 @@
-// Package joblog writes to a log that may be full, slow or gone, so that nobody ever waits for it who has to act: a pipe
-// that nobody reads takes no more, and what is written to it does not return.
+// Package joblog writes to a log that may be full, slow or gone, so that nobody ever waits for it who has to act: a
+// pipe that nobody reads takes no more, and what is written to it does not return.
 //
 // It keeps what does not fit yet, up to a bound, and drops whole writes beyond that, which it says as soon as the log
 // takes something again. What was written is in the log in its order.
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Limit is how many bytes are kept that the log does not take, where nothing else is said. A whole report has less than
-// half of it (package ci).
+// Limit is how many bytes are kept that the log does not take, where nothing else is said. A whole report has less
+// than half of it (package ci).
 const Limit = 1 << 20
 
 // Log is a log. Any goroutine may call its methods, none of which waits for the log but Flush, for so long as it is
@@ -87,8 +87,8 @@ func (l *Log) drain() {
 	l.writing = false
 }
 
-// Flush waits until the log has taken everything, and reports whether it has. It gives up when the log takes nothing for
-// still, and after most in any case.
+// Flush waits until the log has taken everything, and reports whether it has. It gives up when the log takes nothing
+// for still, and after most in any case.
 func (l *Log) Flush(still, most time.Duration) bool {
 	end := time.NewTimer(most)
 	defer end.Stop()

@@ -328,7 +328,8 @@ func checkAlone(t *testing.T, s *situation) {
 	s.checkWait(t, "terminal",
 		`waits for input from a terminal \(/dev/pts/\d+\), its master side is held by <terminal>; `+
 			`a person types there`)
-	if name := s.of(t, "io_uring").Object.Kind.Noun; name != "io_uring" && name != "a signal" { // a signal: it is forbidden
+	name := s.of(t, "io_uring").Object.Kind.Noun
+	if name != "io_uring" && name != "a signal" { // a signal: it is forbidden
 		t.Errorf("io_uring: %q", name)
 	}
 	if len(s.Cycles)+len(s.Roots) > 0 {

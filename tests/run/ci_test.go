@@ -89,13 +89,13 @@ func TestParentGoes(t *testing.T) {
 	}
 }
 
-// A process that ignores SIGTERM gets SIGKILL, and one that is stopped is let go on to end.
+// In a CI job a process that ignores SIGTERM gets SIGKILL, and one that is stopped is let go on to end.
 func TestKillAfter(t *testing.T) {
 	t.Parallel()
 	word := mark()
 	script := `trap '' TERM; (setsid sh -c 'trap "" TERM; while :; do sleep ` + word + `; done' &) ; sleep ` + word +
 		` & sleep 0.3; kill -STOP $!; while :; do sleep ` + word + `; done`
-	j := start(t, nil, fpstack, "run", "--kill-after", "0.5", "--grace", "0.5", "--", "sh", "-c", script)
+	j := start(t, []string{"CI=true"}, fpstack, "run", "--kill-after", "0.5", "--grace", "0.5", "--", "sh", "-c", script)
 	await(t, "three sleep", func() bool { return len(marked(word)) >= 3 })
 	j.Process.Signal(syscall.SIGTERM)
 	_, state := j.end(t)
@@ -107,11 +107,11 @@ func TestKillAfter(t *testing.T) {
 	}
 }
 
-// The second signal ends the capture, the third one kills.
+// In a CI job the second signal ends the capture, the third one kills.
 func TestImpatience(t *testing.T) {
 	t.Parallel()
 	word := mark()
-	j := start(t, nil, fpstack, "run", "--grace", "50", "--kill-after", "50", "--", "sh", "-c",
+	j := start(t, []string{"CI=true"}, fpstack, "run", "--grace", "50", "--kill-after", "50", "--", "sh", "-c",
 		"trap '' TERM INT; while :; do sleep "+word+"; done")
 	await(t, "it sleeps", func() bool { return len(marked(word)) == 1 })
 	for range 3 { // those that come within a second are of one event

@@ -33,6 +33,10 @@ func TestIdle(t *testing.T) {
 		{"sleeps", "sleep 1000", true},
 		{"waits for a child that reads a pipe", "sleep 1000 | cat", true},
 		{"heartbeat", "while :; do sleep 0.5; done", true}, // the same command again and again
+		{"waits for a file, with commands that say something to nobody",
+			"until ls /none/there >/dev/null 2>&1; do sleep 0.4; done", true},
+		{"a child that worked long ago ends",
+			"(for ((i = 0; i < 300000; i++)); do :; done; sleep 4) & wait; sleep 1000", true},
 		{"computes", "for ((i = 0; i < 40; i++)); do for ((j = 0; j < 20000; j++)); do :; done; sleep 0.1; done",
 			false},
 		{"writes", "for i in 1 2 3 4 5 6; do sleep 1; echo $i; done", false},
@@ -43,6 +47,10 @@ func TestIdle(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			out, state := run(t, "--idle 3", tt.script)
+			if strings.Contains(tt.script, "do sleep 0.5; done") && !strings.Contains(out,
+				"repeats the same command: sleep 0.5") {
+				t.Errorf("the verdict does not say what it repeats: %s", out)
+			}
 			if idle := state.ExitCode() == 124; idle != tt.idle {
 				t.Errorf("status %d, want idle %v: %s", state.ExitCode(), tt.idle, out)
 			}
@@ -96,10 +104,11 @@ func TestIdleOutput(t *testing.T) {
 			status int
 		}{
 			{"echo a; sleep 1000", 124},
+			{"while :; do sleep 0.4; ls /none 2>/dev/null; done", 124}, // who begins and ends puts out nothing
 			// Longer than the steps in which the time of a terminal moves.
 			{"for i in {1..12}; do echo $i; sleep 1; done", 0},
 		} {
-			t.Run(fmt.Sprint(kind, " ", tt.status), func(t *testing.T) {
+			t.Run(fmt.Sprint(kind, " ", tt.script), func(t *testing.T) {
 				t.Parallel()
 				cmd := exec.Command(fpstack, "run", "--idle-output", "3", "--", "bash", "-c", tt.script)
 				out, reader := output(t, kind)

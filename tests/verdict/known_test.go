@@ -14,7 +14,6 @@ const (
 	notBeyond = "a connection is followed one process far"
 	promises  = "of node the function that waits for a promise is not known"
 	goroutine = "goroutines that all wait are work for an idle runtime, where one of them listens or waits for a signal"
-	cores     = "the waits of a core file are not judged"
 	eventLoop = "a wait of an event loop for an idle helper or server counts as hung"
 	rightName = "of what moves nothing is named"
 	tasks     = "tasks that all wait count as hung, though a signal or a timer could end it"
@@ -34,16 +33,19 @@ var known = map[string]faults{
 	"C barrier that one never reaches":        {function: joins, waitsFor: joins},
 	"C holder of a lock reads a socket":       {function: joins, waitsFor: joins},
 	"C reads its own pipe":                    {function: joins, waitsFor: joins},
+	"C static two locks":                      {function: "functions of a libc that is linked in count as the user's own"},
+	"C musl two locks":                        {function: joins},
 	"C two readers want to write":             {function: joins, waitsFor: joins},
-	"C musl two locks":                        {function: "functions of musl count as the user's own"},
 	"healthy C child computes":                {verdict: computes},
 	"healthy C idle pool":                     {verdict: fromSign},
 	"healthy C pipe of SIGCHLD, child sleeps": {verdict: atRest},
 	"healthy C semaphore that SIGALRM posts":  {verdict: atRest},
 	"healthy C waits for SIGHUP":              {verdict: fromSign},
 
+	"healthy C locks that change hands":            {length: sometimes + pathNames},
+	"healthy C token that two processes pass":      {verdict: sometimes + "a sleeper that moves counts as asleep"},
 	"healthy C condition with a time limit":        {verdict: "a wait with a time limit below a join counts as hung"},
-	"healthy C semaphore that a child posts":       {verdict: "a semaphore in shared memory counts as hung, though a child has it"},
+	"healthy C semaphore that a child posts":       {verdict: "a semaphore that a child posts counts as hung"},
 	"healthy C sigsuspend for a child that sleeps": {verdict: fromSign},
 
 	"Python two Locks in two orders":      {verdict: "the holder of a threading.Lock is not known"},
@@ -72,12 +74,14 @@ var known = map[string]faults{
 	"healthy Go ticker":             {verdict: sometimes + "a thread without a goroutine counts as hung"},
 	"healthy Go goroutines compute": {culprit: rightName, function: rightName, length: sometimes + pathNames},
 
+	"healthy Java job each half minute": {verdict: "a thread of the JVM's own counts as hung"},
+
 	"node promise that never settles":                {function: promises},
 	"node request without an answer":                 {function: promises},
 	"node worker waits for a message":                {function: joins},
 	"npm test with a child that hangs":               {culprit: joins, function: joins},
 	"node waits for a command that waits for a FIFO": {culprit: joins, waitsFor: joins},
-	"healthy npm start of an idle server":            {verdict: eventLoop},
+	"healthy npm start of an idle server":            {verdict: sometimes + eventLoop},
 	"healthy npm run with a child that computes":     {verdict: atRest, culprit: joins, function: joins},
 	"healthy node server with an idle helper":        {verdict: eventLoop},
 
@@ -107,12 +111,6 @@ var known = map[string]faults{
 	"healthy psql waits for pg_sleep":            {verdict: eventLoop},
 
 	"run coroutine that waits for a future": {function: "of tasks the first is named, not the last of the chain"},
-	"run loop that waits for a port": {verdict: "a process that begins counts as activity",
-		culprit: "a process that begins counts as activity"},
-	"run silent beside a heartbeat": {verdict: "a process that begins counts as output",
-		culprit: "a process that begins counts as output", waitsFor: "a process that begins counts as output"},
 
-	"core of two locks in two orders": {verdict: cores, culprit: cores, function: cores, waitsFor: cores},
-	"core of a lock that is taken":    {verdict: cores, culprit: cores, function: cores, waitsFor: cores},
-	"saved two RLocks of Python":      {verdict: sometimes + "supposed where a thread ran between the readings"},
+	"saved two RLocks of Python": {verdict: sometimes + "supposed where a thread ran between the readings"},
 }

@@ -5,8 +5,6 @@ package wasm
 import (
 	"bytes"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,29 +13,11 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
 )
-
-var everyRead = flag.Bool("every-read", false, "let each single read fail in TestEveryReadFails, not some of them")
-
-// failing is a memory of which one read fails, or all from there on.
-type failing struct {
-	mem.Reader
-	left int // reads until then
-	all  bool
-}
-
-var errFails = errors.New("this read fails")
-
-func (f *failing) ReadMem(b []byte, a mem.Addr) (int, error) {
-	f.left--
-	if f.left == 0 || f.all && f.left < 0 {
-		return 0, &mem.FaultError{Addr: a, Len: len(b), Err: errFails}
-	}
-	return f.Reader.ReadMem(b, a)
-}
 
 // step is a frame of a stack as far as a runtime and the walk say what it is.
 type step struct {
@@ -45,15 +25,15 @@ type step struct {
 	name    string // as WebAssembly, "" for none
 }
 
-// walk walks the stack of th by runtimes of their own that know of the process what memory has.
-func (h *target) walk(snap *snapshot.Snapshot, th *snapshot.Thread, memory mem.Reader) (unwind.Stack, []step, error) {
+// walk walks the stack of th by runtimes of their own that know of the process what m has.
+func (h *target) walk(snap *snapshot.Snapshot, th *snapshot.Thread, m mem.Reader) (unwind.Stack, []step, error) {
 	image := h.image
-	image.Memory = memory
+	image.Memory = m
 	runtimes := vm.NewTable(vm.Kinds, nil).Process(image)
 	runtimes.Scan(h.set)
 	w := unwind.NewWalker(h.set, h.names)
 	w.Use(runtimes)
-	s := w.Walk(th, snap.Reader(th, memory), unwind.Options{})
+	s := w.Walk(th, snap.Reader(th, m), unwind.Options{})
 	var steps []step
 	for i := range s.Frames {
 		f := &s.Frames[i]
@@ -135,40 +115,34 @@ func TestEveryReadFails(t *testing.T) {
 }
 
 func (h *target) everyReadFails(snap *snapshot.Snapshot, th *snapshot.Thread) {
-	reads := &failing{Reader: h.image.Memory}
+	reads := &memory.Failing{Reader: h.image.Memory}
 	s, whole, err := h.walk(snap, th, reads)
 	named := slices.ContainsFunc(whole, func(s step) bool { return s.name != "" })
 	if err != nil || s.Stop != unwind.Root || !named {
 		h.t.Fatalf("not whole: %v %v %v", err, s.Stop, whole)
 	}
 	cases := 0
-	try := func(what string, th *snapshot.Thread, memory mem.Reader) {
+	try := func(what string, th *snapshot.Thread, m mem.Reader) {
 		cases++
-		s, got, err := h.walk(snap, th, memory)
+		s, got, err := h.walk(snap, th, m)
 		if wrong := less(&s, got, whole, err); wrong != "" {
 			h.t.Errorf("%s: %s\n%s\nwant\n%s", what, wrong, show(&s, got, err), show(nil, whole, nil))
 		}
 	}
-	all := th.Copied
-	for i, r := range all {
+	memory.EachCut(len(th.Copied), 24, func(what string, edit func([]mem.Range) []mem.Range) {
 		less := *th
-		less.Copied = slices.Delete(slices.Clone(all), i, i+1)
-		try(fmt.Sprintf("without %d bytes at %#x", len(r.Data), uint64(r.Start)), &less, h.image.Memory)
-		try("nor what is read later", &less, &failing{Reader: h.image.Memory, left: 1, all: true})
-		less.Copied = slices.Clone(all)
-		less.Copied[i].Data = r.Data[:len(r.Data)/2]
-		try("and another module is there later", &less, later{h.image.Memory})
-		try(fmt.Sprintf("with half of %d bytes at %#x", len(r.Data), uint64(r.Start)), &less, h.image.Memory)
-	}
-	stride := 1
-	if n := -reads.left; !*everyRead && n > 40 {
-		stride = n/40 + 1
-	}
-	for n := 1; n <= -reads.left; n += stride {
-		try(fmt.Sprintf("read %d fails", n), th, &failing{Reader: h.image.Memory, left: n})
-		try(fmt.Sprintf("reads from %d on fail", n), th, &failing{Reader: h.image.Memory, left: n, all: true})
-	}
-	h.t.Logf("%d cases, %d reads, %d ranges", cases, -reads.left, len(all))
+		less.Copied = edit(th.Copied)
+		try(what, &less, h.image.Memory)
+		try(what+", nor what is read later", &less, &memory.Failing{Reader: h.image.Memory, At: 1, All: true})
+		if len(less.Copied) == len(th.Copied) {
+			try(what+", and another module is there later", &less, later{h.image.Memory})
+		}
+	})
+	memory.EachRead(h.image.Memory, reads.N, 40, func(what string, m *memory.Failing) {
+		try(what, th, m)
+		try(what+", and those behind it", th, &memory.Failing{Reader: m.Reader, At: m.At, All: true})
+	})
+	h.t.Logf("%d cases, %d reads, %d ranges", cases, reads.N, len(th.Copied))
 }
 
 // show is a stack for messages.

@@ -2,7 +2,6 @@ package coreclr
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -14,27 +13,9 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 )
-
-var full = flag.Bool("full", false, "let every single read fail, in place of some of them")
-
-// failing is memory of which one read fails.
-type failing struct {
-	mem.Reader
-	n, fail int // reads so far, and the one that fails
-}
-
-var errPlanted = errors.New("this read was made to fail")
-
-// ReadMem implements mem.Reader.
-func (f *failing) ReadMem(b []byte, a mem.Addr) (int, error) {
-	f.n++
-	if f.n == f.fail {
-		return 0, errPlanted
-	}
-	return f.Reader.ReadMem(b, a)
-}
 
 // seenFrame is what is shown of one frame.
 type seenFrame struct {
@@ -49,23 +30,22 @@ type seenStack struct {
 	stop   unwind.Stop
 }
 
-// seen walks and names the threads of a recorded snapshot; copied is what was copied of each in place of what was, and
-// read number fail of the rest fails. It returns how many reads there were, and what the runtime misses.
-func seen(t *testing.T, shot *snapshot.Snapshot, want *told, copied func(*snapshot.Thread) []mem.Range,
-	fail int) ([]seenStack, int, error) {
+// seen walks and names the threads of a recorded snapshot; edit says what is left of what was copied of each, and live
+// has the rest. It returns what the runtime misses, too.
+func seen(t *testing.T, shot *snapshot.Snapshot, want *told, edit func([]mem.Range) []mem.Range,
+	live mem.Reader) ([]seenStack, error) {
 	t.Helper()
-	live := &failing{Reader: mem.NewOverlay(nil, shot.Memory...), fail: fail}
 	image := module.Image{Memory: live, Mapping: func(*maps.Mapping) (*module.File, error) {
 		return nil, errors.New("no file is here")
 	}}
 	w, r := walkerIn(t, shot, want, image)
 	if r == nil {
-		return nil, live.n, errPlanted
+		return nil, memory.ErrPlanted
 	}
 	var out []seenStack
 	for i := range shot.Threads {
 		th := &shot.Threads[i]
-		m := shot.Over(live, append([]mem.Range{th.Stack}, copied(th)...)...)
+		m := shot.Over(live, append([]mem.Range{th.Stack}, edit(th.Copied)...)...)
 		s := w.Walk(th, m, unwind.Options{})
 		one := seenStack{stop: s.Stop}
 		for k := range s.Frames {
@@ -79,7 +59,7 @@ func seen(t *testing.T, shot *snapshot.Snapshot, want *told, copied func(*snapsh
 		}
 		out = append(out, one)
 	}
-	return out, live.n, r.sections.Load().err
+	return out, r.sections.Load().err
 }
 
 // arguments are what may be missing in a name.
@@ -129,8 +109,9 @@ func TestEveryReadFails(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".snapshot"), func(t *testing.T) {
 			want := readTold(t, strings.TrimSuffix(file, ".snapshot")+".txt")
 			shot := recordedShot(t, file)
-			whole := func(th *snapshot.Thread) []mem.Range { return th.Copied }
-			all, reads, err := seen(t, shot, &want, whole, 0)
+			whole := func(r []mem.Range) []mem.Range { return r }
+			live := &memory.Failing{Reader: mem.NewOverlay(nil, shot.Memory...)}
+			all, err := seen(t, shot, &want, whole, live)
 			if err != nil || len(all) == 0 {
 				t.Fatal(err)
 			}
@@ -141,43 +122,19 @@ func TestEveryReadFails(t *testing.T) {
 					}
 				}
 			}
-			stride := max(1, reads/60)
-			if *full {
-				stride = 1
-			}
-			for n := 1; n <= reads; n += stride {
-				got, _, err := seen(t, shot, &want, whole, n)
-				check(fmt.Sprintf("read %d of %d", n, reads), got, err)
-			}
+			memory.EachRead(live.Reader, live.N, 60, func(what string, m *memory.Failing) {
+				got, err := seen(t, shot, &want, whole, m)
+				check(what, got, err)
+			})
 			ranges := 0
 			for i := range shot.Threads {
 				ranges = max(ranges, len(shot.Threads[i].Copied))
 			}
-			stride = max(1, ranges/30)
-			if *full {
-				stride = 1
-			}
-			for n := 0; n < ranges; n += stride {
-				for _, half := range []bool{false, true} {
-					less := func(th *snapshot.Thread) []mem.Range { return without(th.Copied, n, half) }
-					got, _, err := seen(t, shot, &want, less, 0)
-					check(fmt.Sprintf("without range %d of %d, half %t", n, ranges, half), got, err)
-				}
-			}
-			t.Logf("%d reads, %d ranges", reads, ranges)
+			memory.EachCut(ranges, 20, func(what string, edit func([]mem.Range) []mem.Range) {
+				got, err := seen(t, shot, &want, edit, live.Reader)
+				check(what, got, err)
+			})
+			t.Logf("%d reads, %d ranges", live.N, ranges)
 		})
 	}
-}
-
-// without is ranges without number n, or without its second half.
-func without(ranges []mem.Range, n int, half bool) []mem.Range {
-	if n >= len(ranges) {
-		return ranges
-	}
-	out := slices.Clone(ranges)
-	if half {
-		out[n].Data = out[n].Data[:len(out[n].Data)/2]
-		return out
-	}
-	return slices.Delete(out, n, n+1)
 }

@@ -1,7 +1,6 @@
 package cpython
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -9,34 +8,9 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 )
-
-var full = flag.Bool("full", false, "let each single read fail, not one of some")
-
-// cuts are what may be left of n bytes: nothing, the first half, the second half, all but the last byte.
-var cuts = []func(r mem.Range) mem.Range{
-	func(mem.Range) mem.Range { return mem.Range{} },
-	func(r mem.Range) mem.Range { return mem.Range{Start: r.Start, Data: r.Data[:len(r.Data)/2]} },
-	func(r mem.Range) mem.Range {
-		return mem.Range{Start: r.Start + mem.Addr(len(r.Data)/2), Data: r.Data[len(r.Data)/2:]}
-	},
-	func(r mem.Range) mem.Range { return mem.Range{Start: r.Start, Data: r.Data[:len(r.Data)-1]} },
-}
-
-// without gives yield ranges with one of them cut, each in each way; of every so many where that is not 1.
-func without(ranges []mem.Range, stride int, yield func(what string, left []mem.Range)) {
-	for i := 0; i < len(ranges); i += stride {
-		for k, cut := range cuts {
-			if len(ranges[i].Data) == 0 {
-				continue
-			}
-			left := slices.Clone(ranges)
-			left[i] = cut(left[i])
-			yield(fmt.Sprintf("range %d, %#x+%d, cut %d", i, uint64(ranges[i].Start), len(ranges[i].Data), k), left)
-		}
-	}
-}
 
 // python is a frame of Python as it is shown.
 type pythonName struct {
@@ -151,14 +125,17 @@ func TestEveryReadFails(t *testing.T) {
 		asleep := *s.thread
 		asleep.HasTP, asleep.TP = false, 0
 		for _, th := range []*snapshot.Thread{s.thread, &asleep} {
-			without(th.Copied, 1, func(what string, left []mem.Range) {
+			memory.EachCut(len(th.Copied), len(th.Copied), func(what string, edit func([]mem.Range) []mem.Range) {
 				cut := *th
-				cut.Copied = left
+				cut.Copied = edit(th.Copied)
 				check(what, &cut)
 			})
-			without([]mem.Range{th.Stack}, 1, func(what string, left []mem.Range) {
+			memory.EachCut(1, 1, func(what string, edit func([]mem.Range) []mem.Range) {
 				cut := *th
-				cut.Stack = left[0]
+				cut.Stack = mem.Range{}
+				for _, left := range edit([]mem.Range{th.Stack}) {
+					cut.Stack = left
+				}
 				check("stack: "+what, &cut)
 			})
 		}
@@ -174,15 +151,15 @@ func TestEveryReadInStopFails(t *testing.T) {
 		stack := unwind.Stack{Frames: slices.Clone(native)}
 		r.Identify(s.thread, &stack, nil)
 		want, names := shownFrames(r, &stack)
-		memory := &failingPieces{pieces: pieces{s.thread.Copied}}
-		for memory.at = 0; memory.at <= memory.n; memory.at++ {
+		p := &failingPieces{pieces: pieces{s.thread.Copied}}
+		for p.at = 0; p.at <= p.n; p.at++ {
 			fresh := bareRuntime(s.runtime.layout)
 			s.known(fresh)
 			fresh.at = s.thread.Copied[0].Start - mem.Addr(fresh.layout.Runtime.Interpreters)
 			th := *s.thread
-			th.Copied, memory.n = nil, 0
+			th.Copied, p.n = nil, 0
 			var f snapshot.Fetcher
-			f.Run([]snapshot.Copier{fresh}, &th, memory)
+			f.Run([]snapshot.Copier{fresh}, &th, p)
 			got := unwind.Stack{Frames: slices.Clone(native)}
 			for i := range got.Frames {
 				if got.Frames[i].Module != nil {
@@ -191,11 +168,11 @@ func TestEveryReadInStopFails(t *testing.T) {
 			}
 			fresh.Identify(&th, &got, nil)
 			if why := isLess(fresh, &got, want, names, false); why != "" {
-				t.Errorf("%s: read %d of %d in the stop: %s", s.name, memory.at, memory.n, why)
+				t.Errorf("%s: read %d of %d in the stop: %s", s.name, p.at, p.n, why)
 			}
 		}
-		if memory.n < 3 {
-			t.Errorf("%s: %d reads in the stop", s.name, memory.n)
+		if p.n < 3 {
+			t.Errorf("%s: %d reads in the stop", s.name, p.n)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package cpython
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,23 +10,9 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 )
-
-// failing is memory whose read number at fails, from 1 on.
-type failing struct {
-	mem.Reader
-	at, n int
-}
-
-var errPlanted = errors.New("planted")
-
-func (f *failing) ReadMem(b []byte, a mem.Addr) (int, error) {
-	if f.n++; f.n == f.at {
-		return 0, &mem.FaultError{Addr: a, Len: len(b), Err: errPlanted}
-	}
-	return f.Reader.ReadMem(b, a)
-}
 
 // told is what a snapshot tells of the state of an interpreter.
 type told struct {
@@ -189,10 +174,6 @@ const unreadValue = "<not read>"
 // TestEveryReadOfStateFails: whatever single read fails, of what was copied or of the process as it runs, what is told
 // of tasks, greenlets, threads and local variables is as it would be without, or less and says so.
 func TestEveryReadOfStateFails(t *testing.T) {
-	stride, few := 13, 3
-	if *full {
-		stride, few = 1, 1
-	}
 	for _, s := range recordedStates(t) {
 		live := s.r.live
 		fresh := func(m mem.Reader) *Runtime {
@@ -201,33 +182,35 @@ func TestEveryReadOfStateFails(t *testing.T) {
 			r.readLists(s.snap.Maps)
 			return r
 		}
-		counted := &failing{Reader: live}
+		counted := &memory.Failing{Reader: live}
 		want := tell(fresh(counted), s.snap, nil)
 		var had []mem.Addr
 		for _, f := range want.greenlets {
 			had = append(had, mem.Addr(f.ID))
 		}
-		if len(want.tasks) < 3 || len(want.greenlets) < 3 || counted.n < 500 {
-			t.Fatalf("%s: %d tasks, %d greenlets, %d reads", s.name, len(want.tasks), len(want.greenlets), counted.n)
+		if len(want.tasks) < 3 || len(want.greenlets) < 3 || counted.N < 500 {
+			t.Fatalf("%s: %d tasks, %d greenlets, %d reads", s.name, len(want.tasks), len(want.greenlets), counted.N)
 		}
 		check := func(what string, got *told) {
 			for _, why := range got.less(want) {
 				t.Errorf("%s: %s: %s", s.name, what, why)
 			}
 		}
-		for n := 1; n <= counted.n; n += stride {
-			check(fmt.Sprintf("read %d", n), tell(fresh(&failing{Reader: live, at: n}), s.snap, had))
-		}
-		without(s.snap.Whole, few, func(what string, left []mem.Range) {
+		memory.EachRead(live, counted.N, 200, func(what string, m *memory.Failing) {
+			check(what, tell(fresh(m), s.snap, had))
+		})
+		whole := s.snap.Whole
+		memory.EachCut(len(whole), 60, func(what string, edit func([]mem.Range) []mem.Range) {
 			cut := *s.snap
-			cut.Whole = left
+			cut.Whole = edit(whole)
 			check("of all, "+what, tell(fresh(live), &cut, had))
 		})
 		for i := range s.snap.Threads {
-			without(s.snap.Threads[i].Copied, few, func(what string, left []mem.Range) {
+			copied := s.snap.Threads[i].Copied
+			memory.EachCut(len(copied), 30, func(what string, edit func([]mem.Range) []mem.Range) {
 				cut := *s.snap
 				cut.Threads = slices.Clone(cut.Threads)
-				cut.Threads[i].Copied = left
+				cut.Threads[i].Copied = edit(copied)
 				check(fmt.Sprintf("of thread %d, %s", i, what), tell(fresh(live), &cut, had))
 			})
 		}

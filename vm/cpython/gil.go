@@ -13,6 +13,7 @@ import (
 const (
 	gilOffset = 8   // in struct _gil_runtime_state, of last_holder
 	gilSize   = 16  // last_holder and locked
+	gilQueue  = 72  // and the condition variable of those who wait
 	gilBefore = 8   // bytes of the struct before last_holder
 	gilBehind = 240 // and behind it, with its mutex and condition variables
 
@@ -80,16 +81,61 @@ func (g *gil) off(l *object.Layout, m *view.View) bool {
 // want is what is copied of g.
 func (g *gil) want(l *object.Layout) snapshot.Want {
 	if l.FreeThreaded {
-		return snapshot.Want{Addr: g.at - gilEnabled, Len: gilEnabled + gilSize}
+		return snapshot.Want{Addr: g.at - gilEnabled, Len: gilEnabled + gilQueue}
 	}
-	return snapshot.Want{Addr: g.at, Len: gilSize}
+	return snapshot.Want{Addr: g.at, Len: gilQueue}
 }
 
-// waits reports whether t sleeps on a word of g: by the registers of its stop, or where it was not stopped by its
-// call.
-func (g *gil) waits(t *snapshot.Thread) bool {
-	word, ok := futexOf(t)
-	return ok && g.span().Holds(word)
+// waiters are the threads of s that wait for g: they sleep on a word of it, by the registers of their stop, or where
+// they were not stopped by their call; or, with musl, on a word of a node in the list of its condition variable.
+func (r *Runtime) waiters(g *gil, s *snapshot.Snapshot, live mem.Reader) map[int]bool {
+	out := map[int]bool{}
+	var nodes map[mem.Addr]bool
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		word, ok := futexOf(t)
+		switch {
+		case !ok:
+		case g.span().Holds(word):
+			out[t.TID] = true
+		case t.Stack.Start == 0 || t.Stack.Start <= word && word < t.Stack.End():
+			if nodes == nil {
+				nodes = r.muslNodes(g, s, live)
+			}
+			out[t.TID] = nodes[word]
+		}
+	}
+	return out
+}
+
+// A condition variable of musl begins a list of those who wait for it: nodes on their stacks, each with its neighbours
+// and the word that its thread sleeps on.
+// Source: struct waiter in src/thread/pthread_cond_timedwait.c of musl.
+const (
+	muslNext    = 8
+	muslBarrier = 20
+)
+
+// muslNodes are the words that threads of s sleep on which wait for a condition variable in g. It is read as it was
+// copied in the stop, else as it is now. What refers to no node leads to words that nobody sleeps on.
+func (r *Runtime) muslNodes(g *gil, s *snapshot.Snapshot, live mem.Reader) map[mem.Addr]bool {
+	var copied []mem.Range
+	for i := range s.Threads {
+		copied = append(append(copied, s.Threads[i].Stack), s.Threads[i].Copied...)
+	}
+	m := r.reading(s.Over(nil, copied...), live, maxCopiedSteps)
+	heads, _ := m.Words(g.at, gilQueue/8)
+	out := map[mem.Addr]bool{}
+	for _, head := range heads {
+		for node, left := mem.Addr(head), len(s.Threads); node != 0 && node%8 == 0 && left > 0; left-- {
+			next, err := m.Word(node + muslNext)
+			if err != nil {
+				break
+			}
+			out[node+muslBarrier], node = true, mem.Addr(next)
+		}
+	}
+	return out
 }
 
 func (g *gil) span() mem.Span[mem.Addr] {
@@ -151,13 +197,13 @@ func (r *Runtime) CopyHolder() { r.holders = true }
 // copyHolders copies who holds the locks of the interpreters.
 func (r *Runtime) copyHolders(f *snapshot.Fetcher) {
 	if at := r.layout.Runtime.GIL; at != 0 {
-		f.Fetch(snapshot.Want{Addr: r.at + mem.Addr(at), Len: gilSize})
+		f.Fetch(snapshot.Want{Addr: r.at + mem.Addr(at), Len: gilQueue})
 		return
 	}
 	o := r.roster.Load()
 	for i := range o.interps {
 		if at := o.interps[i].gil; at != 0 {
-			f.Fetch(snapshot.Want{Addr: r.holderAt(at), Len: gilSize})
+			f.Fetch(snapshot.Want{Addr: r.holderAt(at), Len: gilQueue})
 		}
 	}
 }
@@ -197,9 +243,10 @@ func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
 		if t := own.states[state]; state != 0 && t != nil {
 			lock.Owner = t.TID
 		}
+		waiters := r.waiters(&g, s, memory)
 		for i := range s.Threads {
-			if t := &s.Threads[i]; g.waits(t) && t.TID != lock.Owner {
-				lock.Waiters = append(lock.Waiters, t.TID)
+			if tid := s.Threads[i].TID; waiters[tid] && tid != lock.Owner {
+				lock.Waiters = append(lock.Waiters, tid)
 			}
 		}
 		out = append(out, lock)

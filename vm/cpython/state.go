@@ -75,9 +75,10 @@ func (r *Runtime) gilFacts(s *snapshot.Snapshot, own owners, g gil, out map[int]
 			add(out, holder.TID, "collects garbage")
 		}
 	}
+	waiters := r.waiters(&g, s, r.live)
 	for i := range s.Threads {
 		t := &s.Threads[i]
-		if !g.waits(t) || t == holder {
+		if !waiters[t.TID] || t == holder {
 			continue
 		}
 		text := "waits for " + g.name()

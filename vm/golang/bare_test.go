@@ -14,6 +14,7 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/vm/view"
 )
 
@@ -120,31 +121,18 @@ func TestBareIsAsTheDWARF(t *testing.T) {
 // TestBareReadFails: whichever read fails, the layout is the whole one or none.
 func TestBareReadFails(t *testing.T) {
 	r := start(t, "routines-go-stripped")
-	count := &failing{Reader: r.memory}
+	count := &memory.Failing{Reader: r.memory}
 	v := view.Lasting(count, nil)
 	want, err := r.readBare(&v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := 1; n <= -count.left; n += 1 + -count.left/300 {
-		v := view.Lasting(&failing{Reader: r.memory, left: n}, nil)
+	memory.EachRead(r.memory, count.N, 300, func(what string, m *memory.Failing) {
+		v := view.Lasting(m, nil)
 		got, err := r.readBare(&v)
 		if err == nil && (got.allgs != want.allgs || got.g != want.g || got.m != want.m ||
 			!slices.Equal(got.states, want.states) || !slices.Equal(got.reasons, want.reasons)) {
-			t.Errorf("read %d of %d fails: got %+v, want %+v", n, -count.left, got, want)
+			t.Errorf("%s: got %+v, want %+v", what, got, want)
 		}
-	}
-}
-
-// failing is a memory of which one read fails.
-type failing struct {
-	mem.Reader
-	left int
-}
-
-func (f *failing) ReadMem(b []byte, a mem.Addr) (int, error) {
-	if f.left--; f.left == 0 {
-		return 0, &mem.FaultError{Addr: a, Len: len(b), Err: mem.ErrUnmapped}
-	}
-	return f.Reader.ReadMem(b, a)
+	})
 }

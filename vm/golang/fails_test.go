@@ -1,7 +1,6 @@
 package golang_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -9,33 +8,10 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/golang"
 )
-
-// failing is a memory of which one read fails.
-type failing struct {
-	mem.Reader
-	left int
-}
-
-func (f *failing) ReadMem(b []byte, a mem.Addr) (int, error) {
-	if f.left--; f.left == 0 {
-		return 0, &mem.FaultError{Addr: a, Len: len(b), Err: errors.New("this read fails")}
-	}
-	return f.Reader.ReadMem(b, a)
-}
-
-// lesser gives try each list that is all without one range, or with half of it.
-func lesser(all []mem.Range, try func(what string, some []mem.Range)) {
-	for i, r := range all {
-		some := slices.Delete(slices.Clone(all), i, i+1)
-		try(fmt.Sprintf("without %d bytes at %#x", len(r.Data), uint64(r.Start)), some)
-		some = slices.Clone(all)
-		some[i].Data = r.Data[:len(r.Data)/2]
-		try(fmt.Sprintf("with half of %d bytes at %#x", len(r.Data), uint64(r.Start)), some)
-	}
-}
 
 // cut says what of a stack is neither as in the whole one nor missing with a mark, "" for nothing.
 func cut(got, whole *unwind.Stack) string {
@@ -71,9 +47,9 @@ func TestEveryReadFails(t *testing.T) {
 						r.show(whole))
 				}
 			}
-			lesser(th.Copied, func(what string, some []mem.Range) {
+			memory.EachCut(len(th.Copied), len(th.Copied), func(what string, edit func([]mem.Range) []mem.Range) {
 				less := th
-				less.Copied = some
+				less.Copied = edit(th.Copied)
 				try(what, &less)
 			})
 			for n := 0; n < len(th.Stack.Data); n += 64 {
@@ -92,11 +68,11 @@ type listed struct {
 	why   string // what is missing
 }
 
-// list lists the goroutines of a snapshot of a program whose memory is read before the stop by memory.
-func (r *replayed) list(t *testing.T, memory mem.Reader) (all map[uint64]listed, err error) {
+// list lists the goroutines of a snapshot of a program whose memory is read before the stop by m.
+func (r *replayed) list(t *testing.T, m mem.Reader) (all map[uint64]listed, err error) {
 	t.Helper()
 	pc, _ := r.Threads[0].Registers.PC()
-	g, err := golang.New(r.set.Find(pc), module.Image{Memory: memory})
+	g, err := golang.New(r.set.Find(pc), module.Image{Memory: m})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,11 +96,11 @@ func (r *replayed) list(t *testing.T, memory mem.Reader) (all map[uint64]listed,
 // listed are as they are, or say what is missing, and that some are missing is said.
 func TestEveryReadOfListFails(t *testing.T) {
 	r := replay(t, "amd64", "goroutines")
-	memory := r.Over(nil, slices.Concat(r.Memory, r.Running)...)
-	count := &failing{Reader: memory}
+	all := r.Over(nil, slices.Concat(r.Memory, r.Running)...)
+	count := &memory.Failing{Reader: all}
 	whole, err := r.list(t, count)
-	if err != nil || len(whole) < 7 || count.left > -10 {
-		t.Fatalf("%d goroutines, %d reads, %v", len(whole), -count.left, err)
+	if err != nil || len(whole) < 7 || count.N < 10 {
+		t.Fatalf("%d goroutines, %d reads, %v", len(whole), count.N, err)
 	}
 	check := func(what string, got map[uint64]listed, err error) {
 		if len(got) < len(whole) && err == nil {
@@ -139,17 +115,15 @@ func TestEveryReadOfListFails(t *testing.T) {
 			}
 		}
 	}
-	for n := 1; n <= -count.left; n++ {
-		got, err := r.list(t, &failing{Reader: memory, left: n})
-		check(fmt.Sprintf("read %d fails", n), got, err)
-	}
-	all := r.Whole
-	cases := 0
-	lesser(all, func(what string, some []mem.Range) {
-		cases++
-		r.Whole = some
-		got, err := r.list(t, memory)
+	memory.EachRead(all, count.N, count.N, func(what string, m *memory.Failing) {
+		got, err := r.list(t, m)
 		check(what, got, err)
 	})
-	t.Logf("%d reads, %d lists of ranges", -count.left, cases)
+	copied := r.Whole
+	memory.EachCut(len(copied), len(copied), func(what string, edit func([]mem.Range) []mem.Range) {
+		r.Whole = edit(copied)
+		got, err := r.list(t, all)
+		check(what, got, err)
+	})
+	t.Logf("%d reads, %d ranges", count.N, len(copied))
 }

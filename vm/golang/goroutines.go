@@ -217,7 +217,8 @@ type listing struct {
 func (s *listing) fiber(at uint64, g goroutine) snapshot.Fiber {
 	l := g.l
 	state := g.state()
-	f := snapshot.Fiber{Kind: "goroutine", ID: g.word(l.g.id), State: s.r.stateText(g), Locked: g.word(l.g.locked) != 0,
+	f := snapshot.Fiber{Kind: "goroutine", ID: g.word(l.g.id), State: s.r.stateText(g), Wait: s.r.waitsFor(g),
+		Locked: g.word(l.g.locked) != 0,
 		System: s.r.isSystem(g), CreatedBy: mem.Addr(g.word(l.g.createdBy)), Creator: g.word(l.g.creator)}
 	since := time.Duration(g.word(l.g.since))
 	if (state == stateWaiting || state == stateSyscall) && since > 0 && s.snap.Clock > since {
@@ -334,6 +335,36 @@ func (r *Runtime) stateText(g goroutine) string {
 		text += " (leaked)"
 	}
 	return text
+}
+
+// waits are the reasons of goroutines that wait, as the runtime calls them, by what they wait for. Source:
+// waitReasonStrings in runtime/runtime2.go, of all versions.
+var waits = map[string]snapshot.FiberWait{
+	"IO wait": snapshot.FiberNet, "sleep": snapshot.FiberTimer,
+	"chan receive": snapshot.FiberReceive, "chan receive (nil chan)": snapshot.FiberReceive,
+	"chan receive (synctest)": snapshot.FiberReceive, "chan send": snapshot.FiberSend,
+	"chan send (nil chan)": snapshot.FiberSend, "chan send (synctest)": snapshot.FiberSend,
+	"select": snapshot.FiberSelect, "select (no cases)": snapshot.FiberSelect,
+	"select (synctest)": snapshot.FiberSelect,
+	"sync.Mutex.Lock":   snapshot.FiberLock, "sync.RWMutex.RLock": snapshot.FiberLock,
+	"sync.RWMutex.Lock": snapshot.FiberLock, "semacquire": snapshot.FiberLock,
+	"sync.Cond.Wait": snapshot.FiberCond, "sync.WaitGroup.Wait": snapshot.FiberGroup,
+}
+
+// waitsFor is what g waits for, "" where that is of no matter.
+func (r *Runtime) waitsFor(g goroutine) snapshot.FiberWait {
+	const runnable = 1
+	switch state := g.state(); state {
+	case runnable, stateRunning:
+		return snapshot.FiberRuns
+	case stateSyscall:
+		return snapshot.FiberCall
+	case stateWaiting, stateLeaked:
+		if reason := int(g.b[r.layout.g.reason]); reason < len(r.layout.reasons) {
+			return waits[r.layout.reasons[reason]]
+		}
+	}
+	return ""
 }
 
 // isSystem reports whether the runtime made g for itself. The goroutines that run finalizers and cleanups are the

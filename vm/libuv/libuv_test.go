@@ -11,6 +11,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 )
 
 const (
@@ -135,32 +136,19 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-// failing is memory whose read number at fails, from 1.
-type failing struct {
-	mem.Reader
-	at, n int
-}
-
-func (f *failing) ReadMem(b []byte, a mem.Addr) (int, error) {
-	if f.n++; f.n == f.at {
-		return 0, &mem.FaultError{Addr: a, Len: len(b), Err: mem.ErrUnmapped}
-	}
-	return f.Reader.ReadMem(b, a)
-}
-
 // TestEveryReadFails: whichever read fails, what is read of the loop is the same, or it says that some is missing.
 func TestEveryReadFails(t *testing.T) {
-	count := &failing{Reader: drawn().memory()}
+	count := &memory.Failing{Reader: drawn().memory()}
 	want, err := Read(loopAt, count, nil)
-	if err != nil || want.Err != nil || count.n < 4 {
-		t.Fatalf("%d reads, %v, %v", count.n, err, want.Err)
+	if err != nil || want.Err != nil || count.N < 4 {
+		t.Fatalf("%d reads, %v, %v", count.N, err, want.Err)
 	}
-	for at := 1; at <= count.n; at++ {
-		got, err := Read(loopAt, &failing{Reader: drawn().memory(), at: at}, nil)
+	memory.EachRead(drawn().memory(), count.N, count.N, func(what string, m *memory.Failing) {
+		got, err := Read(loopAt, m, nil)
 		if err == nil && got.Err == nil && !reflect.DeepEqual(got, want) {
-			t.Errorf("read %d fails: got %+v, want %+v, or that it is not whole", at, got, want)
+			t.Errorf("%s: got %+v, want %+v, or that it is not whole", what, got, want)
 		}
-	}
+	})
 }
 
 // TestFind: the loop that a word of the stack or a register leads to, if it waits by the descriptor of the call.

@@ -159,7 +159,7 @@ func (r *Runtime) builtinsBetween(m *maps.Mapping, found *module.Module) area {
 // object, or one. Where the code cannot be read, as in a saved snapshot, nothing says that it is not.
 func (r *Runtime) ours(a *area, pc mem.Addr) bool {
 	span := maps.Span{Start: a.start, End: a.end}
-	if !a.made || r.proved[span] || r.wasm.at(pc) != nil {
+	if !a.made || r.proved[span] || r.wasm.At(pc) != nil {
 		return true
 	}
 	if since, ok := r.foreign.Get(pc); ok && time.Since(since) < recheck {

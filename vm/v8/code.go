@@ -61,7 +61,7 @@ func (r *Runtime) codeAt(a *area, pc mem.Addr, v *view.View) (*code, error) {
 			return c, nil
 		}
 	}
-	if r.wasm.at(pc) != nil {
+	if r.wasm.At(pc) != nil {
 		return nil, errNoCode
 	}
 	c, err := r.findCode(a, pc, v)
@@ -93,7 +93,7 @@ func (r *Runtime) findCode(a *area, pc mem.Addr, v *view.View) (*code, error) {
 		}
 		for at := len(b) - wordSize; at >= 0; at -= wordSize {
 			w := order.Uint64(b[at:])
-			if !isHeapPointer(w) || !r.isStreamMap(w, v) {
+			if !heap.MayRefer(w) || !r.isStreamMap(w, v) {
 				continue
 			}
 			if c, err := r.readCode(from+mem.Addr(at), v); err == nil && c.holds(pc) {
@@ -104,9 +104,6 @@ func (r *Runtime) findCode(a *area, pc mem.Addr, v *view.View) (*code, error) {
 	}
 	return nil, errNoCode
 }
-
-// isHeapPointer reports whether w may be a tagged pointer to an object.
-func isHeapPointer(w uint64) bool { return w&3 == 1 && w > 1<<12 && w < 1<<47 }
 
 // isStreamMap reports whether w is the map of objects that hold instructions.
 func (r *Runtime) isStreamMap(w uint64, v *view.View) bool {

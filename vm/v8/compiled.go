@@ -25,7 +25,7 @@ const (
 
 // identifyCode names an activation of code that V8 has made, of f or, if that is nil, of what the code is known to be.
 func (r *Runtime) identifyCode(a *activation, f *function, v *view.View) (unwind.Site, error) {
-	if r.wasm.at(a.pc) != nil {
+	if r.wasm.At(a.pc) != nil {
 		return r.identifyWasm(a, v) // its frame is not built yet
 	}
 	c, err := r.codeAt(a.area, a.pc, v)

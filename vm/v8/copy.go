@@ -6,6 +6,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/v8/heap"
 )
 
 const (
@@ -77,7 +78,7 @@ func (w *wanted) add(a mem.Addr) {
 
 // object wants the object that a tagged pointer leads to.
 func (w *wanted) object(tagged uint64) {
-	if isHeapPointer(tagged) {
+	if heap.MayRefer(tagged) {
 		w.add(mem.Addr(tagged - 1))
 	}
 }

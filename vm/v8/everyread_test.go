@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/gob"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -17,22 +16,13 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 
 	mapped "github.com/fpstack/fpstack/maps"
 )
 
-var full = flag.Bool("full", false, "each read and each copied range fails, not one of some")
-
 const recorded = "../../testdata/snapshots/node"
-
-// stride is how many reads, and ranges, lie between two that fail.
-func stride() int {
-	if *full {
-		return 1
-	}
-	return 7
-}
 
 // recordedNode is a process that was saved: its snapshot, what was read of it while it ran, and its program.
 type recordedNode struct {
@@ -150,19 +140,6 @@ func (n *recordedNode) stacks(live mem.Reader, change func([]mem.Range) []mem.Ra
 	return out
 }
 
-// failing is memory whose read number at fails, from 1.
-type failing struct {
-	mem.Reader
-	at, n int
-}
-
-func (f *failing) ReadMem(b []byte, a mem.Addr) (int, error) {
-	if f.n++; f.n == f.at {
-		return 0, &mem.FaultError{Addr: a, Len: len(b), Err: mem.ErrUnmapped}
-	}
-	return f.Reader.ReadMem(b, a)
-}
-
 // TestEveryReadFails: whichever read of the process fails, and whichever copied range is missing or cut, each stack is
 // the same, or has less and says so: no frame has the name of another.
 func TestEveryReadFails(t *testing.T) {
@@ -174,24 +151,23 @@ func TestEveryReadFails(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".snapshot"), func(t *testing.T) {
 			n := openRecorded(t, path)
 			same := func(r []mem.Range) []mem.Range { return r }
-			count := &failing{Reader: n.running}
+			count := &memory.Failing{Reader: n.running}
 			want := n.stacks(count, same)
-			if count.n < 10 || !hasNames(want) {
-				t.Fatalf("%d reads, names %t", count.n, hasNames(want))
+			if count.N < 10 || !hasNames(want) {
+				t.Fatalf("%d reads, names %t", count.N, hasNames(want))
 			}
 			seen := map[string]int{}
-			for at := 1; at <= count.n; at += stride() {
-				compare(seen, fmt.Sprintf("read %d", at), want, n.stacks(&failing{Reader: n.running, at: at}, same))
-			}
+			memory.EachRead(n.running, count.N, 300, func(what string, m *memory.Failing) {
+				compare(seen, what, want, n.stacks(m, same))
+			})
 			most := 0
 			for i := range n.Threads {
 				most = max(most, len(n.Threads[i].Copied))
 			}
-			for at := 0; at < most; at += stride() {
-				compare(seen, fmt.Sprintf("range %d is missing", at), want, n.stacks(n.running, without(at)))
-				compare(seen, fmt.Sprintf("range %d is cut", at), want, n.stacks(n.running, cut(at)))
-			}
-			t.Logf("%d reads, %d ranges", count.n, most)
+			memory.EachCut(most, 12, func(what string, edit func([]mem.Range) []mem.Range) {
+				compare(seen, what, want, n.stacks(n.running, edit))
+			})
+			t.Logf("%d reads, %d ranges", count.N, most)
 			for _, fault := range slices.Sorted(maps.Keys(seen)) {
 				t.Errorf("%d × %s", seen[fault], fault)
 			}
@@ -203,24 +179,6 @@ func hasNames(stacks []namedStack) bool {
 	return slices.ContainsFunc(stacks, func(s namedStack) bool {
 		return slices.ContainsFunc(s.logical, func(l []profile.Frame) bool { return len(l) > 0 })
 	})
-}
-
-func without(at int) func([]mem.Range) []mem.Range {
-	return func(r []mem.Range) []mem.Range {
-		if at < len(r) {
-			r = slices.Delete(r, at, at+1)
-		}
-		return r
-	}
-}
-
-func cut(at int) func([]mem.Range) []mem.Range {
-	return func(r []mem.Range) []mem.Range {
-		if at < len(r) {
-			r[at].Data = r[at].Data[:len(r[at].Data)/2]
-		}
-		return r
-	}
 }
 
 // compare counts in seen what a stack has that the whole one, want, has not.

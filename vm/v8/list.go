@@ -117,7 +117,7 @@ func (l *listing) searchBlock(b []byte, start mem.Addr) mem.Addr {
 	for at+wordSize <= len(b) {
 		w := order.Uint64(b[at:])
 		at += wordSize
-		if !isHeapPointer(w) || !l.isStream(w) {
+		if !heap.MayRefer(w) || !l.isStream(w) {
 			continue
 		}
 		c, err := l.r.readCode(start+mem.Addr(at-wordSize), l.v)

@@ -32,7 +32,7 @@ const anonymous = "<anonymous>"
 // It is sure if that was copied in the stop, with what it shares with others.
 func (r *Runtime) function(t, receiver heap.Tagged, v *view.View) (f *function, sure bool, err error) {
 	at, ok := t.Object()
-	if !ok || !isHeapPointer(uint64(t)) {
+	if !ok || !heap.MayRefer(uint64(t)) {
 		return nil, false, errNoFunction
 	}
 	h := r.heap(v)
@@ -65,7 +65,7 @@ func (r *Runtime) known(a mem.Addr, v *view.View) *function {
 	}
 	shape, shared := order.Uint64(closure[r.layout.Map.Of:]), order.Uint64(closure[r.layout.Function.Shared:])
 	t, ok := r.types.known.Get(shape)
-	if !ok || t < r.layout.Types.FirstFunction || t > r.layout.Types.LastFunction || !isHeapPointer(shared) {
+	if !ok || t < r.layout.Types.FirstFunction || t > r.layout.Types.LastFunction || !heap.MayRefer(shared) {
 		return nil
 	}
 	if _, err := v.ReadMem(head[:], mem.Addr(shared-1)); err != nil {

@@ -58,7 +58,7 @@ func (c *typeCache) isMeta(l *heap.Layout, tagged uint64, v *view.View) bool {
 // readMap reads the map and the type of the map at tagged.
 func readMap(l *heap.Layout, tagged uint64, v *view.View) (own uint64, t uint16, ok bool) {
 	var b [mapHead]byte
-	if !isHeapPointer(tagged) {
+	if !heap.MayRefer(tagged) {
 		return 0, 0, false
 	}
 	if _, err := v.ReadMem(b[:], mem.Addr(tagged-1)); err != nil {

@@ -28,6 +28,8 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/sites"
 	"github.com/fpstack/fpstack/vm/v8/heap"
+	"github.com/fpstack/fpstack/vm/v8/node"
+	"github.com/fpstack/fpstack/vm/v8/wasm"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -47,8 +49,8 @@ type Runtime struct {
 	// proved are the areas of code that was made in which code of V8 was met, foreign PCs where there was none.
 	proved  map[maps.Span]bool
 	foreign sites.Recent[mem.Addr, time.Time]
-	node    environment
-	wasm    wasm
+	node    node.Layout
+	wasm    wasm.Codes
 	// maps finds source maps; nil: nobody asks for them.
 	maps func(file, link string) *sourcemap.Map
 	look func(path string) (*module.File, error) // opens files to compare; nil where there are none
@@ -86,14 +88,14 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 		return nil, err
 	}
 	r := newRuntime(layout, tables.builtins(), image.Budget)
-	r.m, r.live, r.node, r.look = m, image.Memory, tables.environment(), image.Look
+	r.m, r.live, r.node, r.look = m, image.Memory, tables.node(), image.Look
 	return r, nil
 }
 
 // newRuntime is one without code and memory.
 func newRuntime(l *heap.Layout, builtins *builtins, b *work.Budget) *Runtime {
 	r := &Runtime{layout: l, builtins: builtins, budget: b, types: newTypeCache(b), codes: newCodeCache(b),
-		sites: newBook(b), wasm: newWasm(b), proved: map[maps.Span]bool{},
+		sites: newBook(b), wasm: wasm.New(b), proved: map[maps.Span]bool{},
 		foreign: sites.NewRecent[mem.Addr, time.Time](b, maxForeign)}
 	r.areas.Store(&areas{})
 	return r

@@ -177,8 +177,10 @@ func (v *View) Bytes(a mem.Addr, n int) ([]byte, bool) {
 	if cap(v.buf) < n {
 		v.buf = make([]byte, n, max(n, 64))
 	}
-	b := v.buf[:n]
-	return b, v.fill(b, a)
+	if b := v.buf[:n]; v.fill(b, a) {
+		return b, true
+	}
+	return nil, false // not what an earlier read has left
 }
 
 // UpTo returns the bytes at a, n of them or as many as can be read without much ado: where not all can it tries less,
@@ -281,11 +283,16 @@ func (v *View) Words(a mem.Addr, n int) ([]uint64, error) {
 	if !ok {
 		return nil, v.fault
 	}
-	out := make([]uint64, n)
+	return WordsOf(b), nil
+}
+
+// WordsOf are the words of b, as many as it has whole.
+func WordsOf(b []byte) []uint64 {
+	out := make([]uint64, len(b)/wordSize)
 	for i := range out {
 		out[i] = binary.LittleEndian.Uint64(b[i*wordSize:])
 	}
-	return out, nil
+	return out
 }
 
 // Text reads the bytes at a up to a NUL, at most most of them: then whole is false. An error comes with what was read

@@ -236,3 +236,14 @@ func TestFrom(t *testing.T) {
 		t.Errorf("%d steps are left of 10 behind 4", v.Left())
 	}
 }
+
+// TestNothingIsLeft: a read that fails gives nothing, not what an earlier one has left.
+func TestNothingIsLeft(t *testing.T) {
+	v := Lasting(mem.NewOverlay(nil, mem.Range{Start: 0x1000, Data: []byte("abcdefgh")}), nil)
+	if b, ok := v.Bytes(0x1000, 8); !ok || string(b) != "abcdefgh" {
+		t.Fatalf("%q, %t", b, ok)
+	}
+	if b, ok := v.Bytes(0x2000, 4); ok || b != nil {
+		t.Errorf("where nothing is: %q, %t", b, ok)
+	}
+}

@@ -115,8 +115,8 @@ func (n *fullNames) place(index int) int {
 }
 
 // nameFully notes which functions have more of their name in the full names than in their symbols, and which have none
-// but that of their export. A name that the symbol was not made of is another's: the module may have been replaced while
-// the image was read.
+// but that of their export. A name that the symbol was not made of is another's: the module may have been replaced
+// while the image was read.
 func (im *image) nameFully() {
 	for i := range im.functions {
 		f := &im.functions[i]
@@ -161,8 +161,8 @@ func (im *image) entries() map[int]bool {
 // isModule reports whether the image is of one module: of which of several the table of names is, is not known.
 func (im *image) isModule() bool { return order.Uint32(im.header[48:])&flagModule != 0 }
 
-// fullOf returns where the full name of f is in memory, or that of its export, and its bytes; false where its symbol has
-// its name, or nothing has.
+// fullOf returns where the full name of f is in memory, or that of its export, and its bytes; false where its symbol
+// has its name, or nothing has.
 func (im *image) fullOf(f *function) (mem.Addr, []byte, bool) {
 	n, place := im.fullNames, int(f.full)-1
 	if f.full < 0 {

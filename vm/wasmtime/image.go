@@ -214,8 +214,8 @@ func (r *Runtime) read(v *view.View, l *layout) (*image, error) {
 func (r *Runtime) contentOf(im *image) uint64 {
 	var h maphash.Hash
 	h.SetSeed(r.seed)
-	for _, b := range [][]byte{[]byte(im.path), im.header, im.table, im.symbols, im.names, im.fullNames.all(), im.exports.all(),
-		im.positions.code, im.positions.file} {
+	for _, b := range [][]byte{[]byte(im.path), im.header, im.table, im.symbols, im.names, im.fullNames.all(),
+		im.exports.all(), im.positions.code, im.positions.file} {
 		maphash.WriteComparable(&h, len(b))
 		h.Write(b)
 	}

@@ -101,6 +101,14 @@ func (w *Reader) describe(p *tracer.Process, out *waits.Process) {
 			out.Comm, out.Parent = st.Comm, st.Parent
 		}
 	}
+	if b, err := p.ReadFile("status", w.buf, procfile.MaxFile); err == nil {
+		if st, err := procfs.ParseStatus(b); err == nil {
+			out.Caught = st.Caught
+		}
+	}
+	if b, err := p.ReadFile("timers", w.buf, 4096); err == nil { // CONFIG_CHECKPOINT_RESTORE
+		out.Timers = len(b) > 0
+	}
 	table, err := p.Maps()
 	if err == nil {
 		out.Maps = table

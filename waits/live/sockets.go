@@ -111,7 +111,7 @@ func unixEndpoint(t *netTables, u *unixSocket) *waits.Endpoint {
 		name = peer.name
 	}
 	if peer := t.unix[u.peer]; peer != nil {
-		out.PeerAddress = peer.name
+		out.PeerAddress, out.Made = peer.name, peer.name != "" && u.name == ""
 	}
 	switch peer := t.unix[u.peer]; {
 	case u.listens:
@@ -122,7 +122,7 @@ func unixEndpoint(t *netTables, u *unixSocket) *waits.Endpoint {
 	case t.accepts[u.inode] != 0:
 		out.Accepts = uint64(t.accepts[u.inode])
 		if l := t.unix[t.accepts[u.inode]]; l != nil && l.name != "" {
-			name, out.PeerAddress = "to "+l.name, l.name
+			name, out.PeerAddress, out.Made = "to "+l.name, l.name, true
 		}
 	}
 	if name == "" {
@@ -155,6 +155,9 @@ func (w *waitFiles) inetEndpoint(t *netTables, e *inet) *waits.Endpoint {
 	if peer == nil && !e.Remote.Addr().IsLoopback() {
 		peer, where = w.elsewhere(mirror)
 	}
+	// Who listens at both ends' ports, or at none any more, is told by the port: those above are given out.
+	out.Made = t.listener(plain(e.Local)) == nil && (peer == nil || where.listener(plain(e.Remote)) != nil ||
+		e.Local.Port() >= firstEphemeral && e.Remote.Port() < firstEphemeral)
 	switch {
 	case peer == nil && e.Remote.Addr().Unmap().IsLoopback():
 		out.PeerErr = "its other end on this machine was not found"
@@ -181,6 +184,10 @@ func (t *netTables) listener(at netip.AddrPort) *inet {
 	}
 	return nil
 }
+
+// firstEphemeral is the first port that the kernel gives to who connects, as it is set mostly. Source: ip(7),
+// ip_local_port_range.
+const firstEphemeral = 32768
 
 // maxNamespaces bounds the network namespaces that are searched for the other end of a connection.
 const maxNamespaces = 64

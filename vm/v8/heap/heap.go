@@ -29,6 +29,9 @@ func (t Tagged) Object() (mem.Addr, bool) {
 	return mem.Addr(t &^ 3), t&1 == 1 && t != cleared
 }
 
+// MayRefer reports whether w may be a strong pointer to an object.
+func MayRefer(w uint64) bool { return w&3 == 1 && w > 1<<12 && w < 1<<47 }
+
 // TagOf is the strong pointer to the object at a.
 func TagOf(a mem.Addr) Tagged { return Tagged(a | 1) }
 

@@ -1,4 +1,4 @@
-package v8
+package wasm
 
 import (
 	"os"
@@ -8,15 +8,18 @@ import (
 	"github.com/fpstack/fpstack/vm/view"
 )
 
-func binaryAt(b []byte) *view.View { return reader(mem.Range{Start: 0x1000, Data: b}) }
+func binaryAt(b []byte) *view.View {
+	v := view.Copied(nil, mem.Range{Start: 0x1000, Data: b})
+	return &v
+}
 
 // TestWasmNames: names of functions as module.wat has them, whose first two are imported.
 func TestWasmNames(t *testing.T) {
-	b, err := os.ReadFile("../../testdata/wasm/module.wasm")
+	b, err := os.ReadFile("../../../testdata/wasm/module.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, err := wasmNames(binaryAt(b), 0x1000, len(b))
+	names, err := functionsOf(binaryAt(b), 0x1000, len(b))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +30,7 @@ func TestWasmNames(t *testing.T) {
 		}
 	}
 	for n := range b { // cut anywhere
-		names, err := wasmNames(binaryAt(b[:n]), 0x1000, len(b))
+		names, err := functionsOf(binaryAt(b[:n]), 0x1000, len(b))
 		if err == nil && len(names) > 0 {
 			t.Fatalf("%d names of %d of %d bytes", len(names), n, len(b))
 		}
@@ -57,16 +60,16 @@ func TestNameMap(t *testing.T) {
 
 // FuzzWasmNames reads names out of hostile modules.
 func FuzzWasmNames(f *testing.F) {
-	b, err := os.ReadFile("../../testdata/wasm/module.wasm")
+	b, err := os.ReadFile("../../../testdata/wasm/module.wasm")
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b)
 	f.Add([]byte("\x00asm\x01\x00\x00\x00\x00\x0a\x04name\x01\x04\x01\x00\x01a"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		names, _ := wasmNames(binaryAt(b), 0x1000, len(b))
+		names, _ := functionsOf(binaryAt(b), 0x1000, len(b))
 		for i, name := range names {
-			if i >= maxWasmFunctions || len(name) > maxWasmName {
+			if i >= maxFunctions || len(name) > maxName {
 				t.Fatalf("function %d has a name of %d bytes", i, len(name))
 			}
 		}
@@ -75,14 +78,14 @@ func FuzzWasmNames(f *testing.F) {
 
 // TestWasmCodes: what was met last at an address is remembered there.
 func TestWasmCodes(t *testing.T) {
-	var w wasm
+	var w Codes
 	for i, at := range []mem.Addr{0x300, 0x100, 0x200} {
-		w.keep(&wasmCode{start: at, size: 0x80, index: int32(i)})
+		w.keep(&Code{start: at, size: 0x80, index: int32(i)})
 	}
-	w.keep(&wasmCode{start: 0x240, size: 0x100, index: 7}) // over the ends of two
+	w.keep(&Code{start: 0x240, size: 0x100, index: 7}) // over the ends of two
 	for pc, want := range map[mem.Addr]int32{0x100: 1, 0x17f: 1, 0x180: -1, 0x210: -1, 0x240: 7, 0x33f: 7, 0x340: -1} {
 		got := int32(-1)
-		if c := w.at(pc); c != nil {
+		if c := w.At(pc); c != nil {
 			got = c.index
 		}
 		if got != want {

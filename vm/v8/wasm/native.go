@@ -1,9 +1,20 @@
-package v8
+package wasm
 
 import (
+	"encoding/binary"
+
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/v8/heap"
+	"github.com/fpstack/fpstack/vm/view"
 )
+
+const wordSize = 8
+
+// order is that of x86-64, as a type that costs no call.
+var order = binary.LittleEndian
+
+// maxCode bounds the instructions of one function, bytes.
+const maxCode = 2 << 20
 
 // native reads what V8 keeps of WebAssembly in objects of C++. No symbol describes those; each is what it is taken for
 // by what refers to what: a NativeModule to the binary of its module, which begins as all do, and to its code, a
@@ -11,36 +22,29 @@ import (
 // version: seen in Node.js 18 to 26. Sources: src/wasm/wasm-code-manager.h and src/objects/managed.h of V8.
 type native struct{ heap.Heap }
 
-// wasmFields are offsets in a WasmCode.
-type wasmFields struct{ size, index int32 }
+// codeFields are offsets in a WasmCode.
+type codeFields struct{ size, index int32 }
 
 const (
 	codeModule = 0 // in a WasmCode: its NativeModule
 	codeBegin  = 8
 )
 
-func (n *native) fields() wasmFields {
+func (n *native) fields() codeFields {
 	switch v := n.Version; {
 	case v.AtLeast(13, 0):
-		return wasmFields{32, 56}
+		return codeFields{32, 56}
 	case v.AtLeast(12, 8):
-		return wasmFields{24, 48}
+		return codeFields{24, 48}
 	case v.AtLeast(11, 0):
-		return wasmFields{24, 44}
+		return codeFields{24, 44}
 	}
-	return wasmFields{32, 48}
+	return codeFields{32, 48}
 }
 
 // words reads n words at a, as many as can be read.
-func (n *native) words(a mem.Addr, count int) []uint64 { return wordsOf(n.UpTo(a, count*wordSize)) }
-
-// wordsOf are the words of b.
-func wordsOf(b []byte) []uint64 {
-	out := make([]uint64, len(b)/wordSize)
-	for i := range out {
-		out[i] = order.Uint64(b[i*wordSize:])
-	}
-	return out
+func (n *native) words(a mem.Addr, count int) []uint64 {
+	return view.WordsOf(n.UpTo(a, count*wordSize))
 }
 
 // isNative reports whether w may be the address of an object of C++.
@@ -49,7 +53,7 @@ func isNative(w uint64) bool { return w%wordSize == 0 && w > 1<<16 && w < 1<<47 
 // moduleOf finds the NativeModule of an instance: one of the objects that it leads to is a Managed, which refers to
 // what releases the module, and this to a shared pointer to it. There may be several for one module; its script refers
 // to one of them.
-func (n *native) moduleOf(instance heap.Tagged) (*wasmModule, bool) {
+func (n *native) moduleOf(instance heap.Tagged) (*module, bool) {
 	const depth, head, rest = 4, 64, 20 // words of the instance, and of other objects
 	at, ok := instance.Object()
 	if !ok {
@@ -57,7 +61,7 @@ func (n *native) moduleOf(instance heap.Tagged) (*wasmModule, bool) {
 	}
 	seen, ring := map[mem.Addr]bool{at: true}, []mem.Addr{at}
 	managed := map[uint64]bool{}
-	var module *wasmModule
+	var found *module
 	var scripts []mem.Addr
 	for range depth {
 		var next []mem.Addr
@@ -67,15 +71,15 @@ func (n *native) moduleOf(instance heap.Tagged) (*wasmModule, bool) {
 				span = head
 			}
 			words := n.words(a, span)
-			if m, ok := n.managed(words); ok && (module == nil || module.addr == m.addr) {
-				module, managed[uint64(heap.TagOf(a))] = m, true
+			if m, ok := n.managed(words); ok && (found == nil || found.addr == m.addr) {
+				found, managed[uint64(heap.TagOf(a))] = m, true
 			}
 			if typ, err := n.Type(a); err == nil && typ == n.Types.Script {
 				scripts = append(scripts, a)
 				continue
 			}
 			for _, w := range words {
-				if t := mem.Addr(w - 1); isHeapPointer(w) && !seen[t] && len(seen) < maxWasmObjects {
+				if t := mem.Addr(w - 1); heap.MayRefer(w) && !seen[t] && len(seen) < maxObjects {
 					seen[t] = true
 					next = append(next, t)
 				}
@@ -84,15 +88,15 @@ func (n *native) moduleOf(instance heap.Tagged) (*wasmModule, bool) {
 		ring = next
 	}
 	for _, a := range scripts {
-		if url, ok := n.scriptWith(a, managed); ok && module != nil {
-			module.url = url
+		if url, ok := n.scriptWith(a, managed); ok && found != nil {
+			found.url = url
 		}
 	}
-	return module, module != nil
+	return found, found != nil
 }
 
 // managed is the module that an object refers to if it is a Managed.
-func (n *native) managed(object []uint64) (*wasmModule, bool) {
+func (n *native) managed(object []uint64) (*module, bool) {
 	const address, pointer = 1, 3 // words of a Foreign, and of what it refers to
 	if len(object) <= address || !isNative(object[address]) {
 		return nil, false
@@ -110,9 +114,9 @@ func (n *native) managed(object []uint64) (*wasmModule, bool) {
 
 // nativeModule reads the NativeModule at a, false if there is none: it refers to the binary of a module and to code
 // that refers to it.
-func (n *native) nativeModule(a mem.Addr) (*wasmModule, bool) {
+func (n *native) nativeModule(a mem.Addr) (*module, bool) {
 	const most = 1 << 30
-	var module *wasmModule
+	var found *module
 	code := false
 	for _, w := range n.words(a, nativeSpan/wordSize) {
 		if !isNative(w) {
@@ -123,11 +127,11 @@ func (n *native) nativeModule(a mem.Addr) (*wasmModule, bool) {
 			continue
 		}
 		code = code || p[0] == uint64(a) && isHeapAligned(p[1])
-		if module == nil && p[1] >= 8 && p[1] < most && n.isBinary(mem.Addr(p[0])) {
-			module = &wasmModule{addr: a, wire: mem.Addr(p[0]), size: int(p[1])}
+		if found == nil && p[1] >= 8 && p[1] < most && n.isBinary(mem.Addr(p[0])) {
+			found = &module{addr: a, wire: mem.Addr(p[0]), size: int(p[1])}
 		}
 	}
-	return module, module != nil && code
+	return found, found != nil && code
 }
 
 // isHeapAligned reports whether w may be where instructions begin.
@@ -152,8 +156,8 @@ func (n *native) scriptWith(a mem.Addr, managed map[uint64]bool) (string, bool) 
 }
 
 // code reads the WasmCode at a of the module.
-func (n *native) code(a, module mem.Addr) (*wasmCode, bool) {
-	c := &wasmCode{addr: a}
+func (n *native) code(a, module mem.Addr) (*Code, bool) {
+	c := &Code{addr: a}
 	if _, err := n.ReadMem(c.print[:], a); err != nil {
 		return nil, false
 	}
@@ -162,11 +166,11 @@ func (n *native) code(a, module mem.Addr) (*wasmCode, bool) {
 	c.size = int(int32(order.Uint32(c.print[f.size:])))
 	c.index = int32(order.Uint32(c.print[f.index:]))
 	return c, mem.Addr(order.Uint64(c.print[codeModule:])) == module && c.size > 0 && c.size < maxCode &&
-		c.index < maxWasmFunctions
+		c.index < maxFunctions
 }
 
 // codeAt finds the code of the module that holds pc: it keeps its code in a tree by address, and what is new in a list.
-func (n *native) codeAt(module, pc mem.Addr) (*wasmCode, bool) {
+func (n *native) codeAt(module, pc mem.Addr) (*Code, bool) {
 	words := n.words(module, nativeSpan/wordSize)
 	for i := 0; i+2 < len(words); i++ {
 		if isNative(words[i]) && i > 0 {
@@ -189,11 +193,11 @@ func (n *native) codeAt(module, pc mem.Addr) (*wasmCode, bool) {
 
 // inTree looks for pc in the map whose header is at header and whose root is at root, from the address of code to the
 // WasmCode. Source: _Rb_tree_node_base in bits/stl_tree.h of libstdc++.
-func (n *native) inTree(root, header, module, pc mem.Addr) (*wasmCode, bool) {
+func (n *native) inTree(root, header, module, pc mem.Addr) (*Code, bool) {
 	const parent, left, right, key, value, node = 1, 2, 3, 4, 5, 6 // words
 	at, from := root, header
 	var best mem.Addr
-	for range maxWasmTree {
+	for range maxTree {
 		w := n.words(at, node)
 		if len(w) < node || mem.Addr(w[parent]) != from {
 			break
@@ -215,9 +219,9 @@ func (n *native) inTree(root, header, module, pc mem.Addr) (*wasmCode, bool) {
 }
 
 // inList looks for pc in a vector of WasmCodes: where it begins and ends, and the end of its memory.
-func (n *native) inList(vector []uint64, module, pc mem.Addr) (*wasmCode, bool) {
+func (n *native) inList(vector []uint64, module, pc mem.Addr) (*Code, bool) {
 	begin, end := vector[0], vector[1]
-	if !isNative(begin) || !isNative(end) || end <= begin || end > vector[2] || vector[2]-begin > maxWasmNew*wordSize {
+	if !isNative(begin) || !isNative(end) || end <= begin || end > vector[2] || vector[2]-begin > maxNew*wordSize {
 		return nil, false
 	}
 	all := n.words(mem.Addr(begin), int(end-begin)/wordSize)

@@ -1,4 +1,4 @@
-package v8
+package wasm
 
 import (
 	"encoding/binary"
@@ -10,35 +10,35 @@ import (
 
 // Bounds of what is read of the bytes of a module of WebAssembly.
 const (
-	maxWasmSections  = 1 << 12
-	maxWasmNames     = 16 << 20 // bytes of the section with the names
-	maxWasmFunctions = 1 << 20
-	maxWasmName      = 4 << 10
+	maxSections  = 1 << 12
+	maxNames     = 16 << 20 // bytes of the section with the names
+	maxFunctions = 1 << 20
+	maxName      = 4 << 10
 )
 
-var errWasm = errors.New("the module of WebAssembly is malformed")
+var errFormat = errors.New("the module of WebAssembly is malformed")
 
-// wasmNames reads the names of functions, by index, imported ones first, out of the binary of a module, size bytes at
+// functionsOf reads the names of functions, by index, imported ones first, out of the binary of a module, size bytes at
 // a, which does not change while its code runs. A module without a section of names has none.
 //
 // Source: the WebAssembly core specification, 5.5 (sections), and its appendix on the section "name".
-func wasmNames(v *view.View, a mem.Addr, size int) (map[uint32]string, error) {
+func functionsOf(v *view.View, a mem.Addr, size int) (map[uint32]string, error) {
 	const header = 8 // magic and version
 	const custom = 0
-	for at, n := header, 0; at < size && n < maxWasmSections; n++ {
+	for at, n := header, 0; at < size && n < maxSections; n++ {
 		const longest = 11 // an id and a length, and the length of a name
 		head := v.UpTo(a+mem.Addr(at), min(longest, size-at))
 		if len(head) < 2 {
-			return nil, errWasm
+			return nil, errFormat
 		}
 		id := head[0]
 		length, width := binary.Uvarint(head[1:])
 		if width <= 0 || length > uint64(size-at-1-width) {
-			return nil, errWasm
+			return nil, errFormat
 		}
 		begin := at + 1 + width
 		at = begin + int(length)
-		if id != custom || length > maxWasmNames || !isNamed(v, a+mem.Addr(begin), length) {
+		if id != custom || length > maxNames || !isNamed(v, a+mem.Addr(begin), length) {
 			continue
 		}
 		b := make([]byte, length)
@@ -69,7 +69,7 @@ func functionNames(b []byte) (map[uint32]string, error) {
 		id := b[0]
 		length, width := binary.Uvarint(b[1:])
 		if width <= 0 || length > uint64(len(b)-1-width) {
-			return nil, errWasm
+			return nil, errFormat
 		}
 		sub := b[1+width:][:length]
 		b = b[1+width+int(length):]
@@ -83,21 +83,21 @@ func functionNames(b []byte) (map[uint32]string, error) {
 // nameMap reads a vector of index and name. What was read comes with an error, too.
 func nameMap(b []byte) (map[uint32]string, error) {
 	count, width := binary.Uvarint(b)
-	if width <= 0 || count > maxWasmFunctions || count > uint64(len(b)) {
-		return nil, errWasm
+	if width <= 0 || count > maxFunctions || count > uint64(len(b)) {
+		return nil, errFormat
 	}
 	b = b[width:]
 	names := make(map[uint32]string, count)
 	for range count {
 		index, n := binary.Uvarint(b)
 		if n <= 0 {
-			return names, errWasm
+			return names, errFormat
 		}
 		length, k := binary.Uvarint(b[n:])
-		if k <= 0 || length > uint64(len(b)-n-k) || index >= maxWasmFunctions {
-			return names, errWasm
+		if k <= 0 || length > uint64(len(b)-n-k) || index >= maxFunctions {
+			return names, errFormat
 		}
-		if name := b[n+k:][:length]; length <= maxWasmName {
+		if name := b[n+k:][:length]; length <= maxName {
 			names[uint32(index)] = string(name)
 		}
 		b = b[n+k+int(length):]

@@ -1,16 +1,25 @@
-package v8
+// Package node reads what Node.js keeps beside the heap of V8: what the handles of its event loop, its timers and its
+// requests belong to, and which functions they call.
+//
+// The caller gives the symbols of the program, the heap of the process as it is now, which a thread that waits in its
+// loop does not move, and names functions. Each object is what it is taken for by its type and by what refers to it.
+package node
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/v8/heap"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
-// environment is how Node.js keeps what belongs to one instance of itself, of which each worker has one: objects of its
+const wordSize = 8
+
+// Layout is how Node.js keeps what belongs to one instance of itself, of which each worker has one: objects of its
 // C++ classes, which its symbols for debuggers describe. All addresses are of the process; 0 where a symbol is missing.
 // Source: src/node_postmortem_metadata.cc, src/env.h, src/base_object.h and src/node_realm.h of Node.js.
-type environment struct {
+type Layout struct {
 	vtable, realm mem.Addr // of class Environment, and of PrincipalRealm, which has the functions from Node.js 18 on
 	// Offsets that the program sets when it starts: where they are.
 	persistent, requests, request, next mem.Addr
@@ -19,46 +28,62 @@ type environment struct {
 // virtual is where a vtable begins that objects refer to, bytes behind its symbol. Source: the Itanium C++ ABI, 2.5.2.
 const virtual = 16
 
-// environment looks up the symbols of Node.js, which are exported; those of a program that is none are 0.
-func (t *tables) environment() environment {
-	at := func(names ...string) mem.Addr {
-		for _, name := range names {
-			if v, ok := t.at(name); ok {
-				return t.m.Addr(v)
-			}
-		}
-		return 0
-	}
+// Find looks up the symbols of Node.js, which are exported: symbol is where one is, 0 if it is not there, as in other
+// programs.
+func Find(symbol func(name string) mem.Addr) Layout {
 	const offset = "nodedbg_offset_"
-	e := environment{
-		vtable:     at("_ZTVN4node11EnvironmentE"),
-		realm:      at("_ZTVN4node14PrincipalRealmE", "_ZTVN4node5RealmE"),
-		persistent: at(offset + "BaseObject__persistent_handle___v8_Persistent_v8_Object"),
-		requests:   at(offset + "Environment__req_wrap_queue___Environment_ReqWrapQueue"),
-		request:    at(offset + "ReqWrap__req_wrap_queue___ListNode_ReqWrapQueue"),
-		next:       at(offset + "ListNode_ReqWrap__next___uintptr_t"),
+	l := Layout{
+		vtable:     symbol("_ZTVN4node11EnvironmentE"),
+		realm:      cmp.Or(symbol("_ZTVN4node14PrincipalRealmE"), symbol("_ZTVN4node5RealmE")),
+		persistent: symbol(offset + "BaseObject__persistent_handle___v8_Persistent_v8_Object"),
+		requests:   symbol(offset + "Environment__req_wrap_queue___Environment_ReqWrapQueue"),
+		request:    symbol(offset + "ReqWrap__req_wrap_queue___ListNode_ReqWrapQueue"),
+		next:       symbol(offset + "ListNode_ReqWrap__next___uintptr_t"),
 	}
-	if e.vtable != 0 {
-		e.vtable += virtual
+	if l.vtable != 0 {
+		l.vtable += virtual
 	}
-	if e.realm != 0 {
-		e.realm += virtual
+	if l.realm != 0 {
+		l.realm += virtual
 	}
-	return e
+	return l
 }
 
-// inNode reads what Node.js keeps, from the process as it is now.
-type inNode struct {
+// Program names functions of JavaScript.
+type Program interface {
+	Function(shared heap.Shared, v *view.View) (Function, error)
+}
+
+// Function is a function, and where it is written.
+type Function struct {
+	Name  string // "" for none
+	Shown string // what it is called if it has none, else Name
+	Start int    // of its text in that of its script
+	// Place is where an offset in its script is; nil if it has none.
+	Place func(offset int) (file string, line int)
+}
+
+// reading reads what Node.js keeps, from the process as it is now.
+type reading struct {
 	heap.Heap
-	*Runtime
-	environment
+	Layout
+	program Program
+	err     error // why less is known than could be
+}
+
+// sure calls f, whose reads all succeed where the heap is as it should be: the first that does not is n.err.
+func (n *reading) sure(f func()) {
+	before := n.Fault()
+	if f(); n.err == nil && n.Fault() != before {
+		n.err = n.Fault()
+	}
 }
 
 // maxOffset bounds an offset in one of the classes.
 const maxOffset = 1 << 14
 
 // offset reads an offset of a class.
-func (n *inNode) offset(at mem.Addr) (mem.Addr, bool) {
+func (n *reading) offset(at mem.Addr) (mem.Addr, bool) {
 	if at == 0 {
 		return 0, false
 	}
@@ -66,8 +91,19 @@ func (n *inNode) offset(at mem.Addr) (mem.Addr, bool) {
 	return mem.Addr(v), err == nil && v < maxOffset
 }
 
+// isNode reports whether an object of a class of Node.js's program is at a, as its vtable is near that of Environment, or
+// none can be read there.
+func (n *reading) isNode(a mem.Addr) bool {
+	const near = 64 << 20
+	if a == 0 || a%wordSize != 0 || n.vtable == 0 {
+		return false
+	}
+	v, err := n.Word(a, 0)
+	return err != nil || mem.Addr(v)-n.vtable+near < 2*near
+}
+
 // objectOf is the JavaScript object that the BaseObject at a stands for: it has a in a field of its own.
-func (n *inNode) objectOf(a mem.Addr) (mem.Addr, bool) {
+func (n *reading) objectOf(a mem.Addr) (mem.Addr, bool) {
 	offset, ok := n.offset(n.persistent)
 	if !ok || a == 0 || a%wordSize != 0 {
 		return 0, false
@@ -101,7 +137,7 @@ const (
 )
 
 // environmentOf is the Environment that the handle at a is a part of.
-func (n *inNode) environmentOf(handle mem.Addr) (mem.Addr, bool) {
+func (n *reading) environmentOf(handle mem.Addr) (mem.Addr, bool) {
 	if n.vtable == 0 {
 		return 0, false
 	}
@@ -118,13 +154,13 @@ func (n *inNode) environmentOf(handle mem.Addr) (mem.Addr, bool) {
 }
 
 // block reads words of memory, as many as can be read.
-func (n *inNode) block(a mem.Addr, size int) []uint64 {
-	return wordsOf(n.UpTo(a, size))
+func (n *reading) block(a mem.Addr, size int) []uint64 {
+	return view.WordsOf(n.UpTo(a, size))
 }
 
 // processTimers is the function that runs the timers of the Environment at a: one of the handles that it, or its realm,
 // has of functions.
-func (n *inNode) processTimers(a mem.Addr) (mem.Addr, bool) {
+func (n *reading) processTimers(a mem.Addr) (mem.Addr, bool) {
 	words := n.block(a, environmentSpan)
 	if n.realm != 0 {
 		for _, w := range words {
@@ -139,13 +175,13 @@ func (n *inNode) processTimers(a mem.Addr) (mem.Addr, bool) {
 	return n.timersAmong(words)
 }
 
-func (n *inNode) timersAmong(handles []uint64) (mem.Addr, bool) {
+func (n *reading) timersAmong(handles []uint64) (mem.Addr, bool) {
 	for _, w := range handles {
 		if w%wordSize != 0 || w < 1<<16 {
 			continue
 		}
 		word, err := n.Word(mem.Addr(w), 0)
-		if err != nil || !isHeapPointer(uint64(word)) {
+		if err != nil || !heap.MayRefer(uint64(word)) {
 			continue
 		}
 		function, _ := word.Object()
@@ -157,7 +193,7 @@ func (n *inNode) timersAmong(handles []uint64) (mem.Addr, bool) {
 }
 
 // isNodes reports whether the object at a is a function of Node.js itself with that name, in that file.
-func (n *inNode) isNodes(a mem.Addr, name, file string) bool {
+func (n *reading) isNodes(a mem.Addr, name, file string) bool {
 	shared, err := n.FunctionAt(a)
 	if err != nil {
 		return false

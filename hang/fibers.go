@@ -1,0 +1,181 @@
+package hang
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
+)
+
+// A program of fibers hangs though each of its threads waits for work by right: if no fiber can go on. Who has a lock
+// is not recorded, so that it is asked who could give it back: nobody, where no fiber runs, is in a call, or sleeps.
+
+// stuckFibers are the fibers of the program that wait for others of it, if none of these can go on, those to look at
+// first first; nil otherwise. timers says that some go on by timers that are set.
+func stuckFibers(d *profile.Dump, timers bool) (stuck []*profile.Fiber) {
+	outside := timers // somebody else than a fiber may end a wait
+	var all []*profile.Fiber
+	for i := range d.Fibers {
+		f := &d.Fibers[i]
+		if f.System || isOfSignals(d, f) {
+			continue
+		}
+		switch f.Wait {
+		case profile.FiberRuns, profile.FiberCall, profile.FiberTimer:
+			return nil
+		case profile.FiberNet:
+			outside = true
+		}
+		if f.TID != 0 {
+			return nil
+		}
+		all = append(all, f)
+	}
+	sent := false // one waits for what only a fiber does, and timers do not
+	for _, f := range all {
+		sent = sent || f.Wait == profile.FiberSend || f.Wait == profile.FiberGroup || f.Wait == profile.FiberCond
+	}
+	net := slices.ContainsFunc(all, func(f *profile.Fiber) bool { return f.Wait == profile.FiberNet })
+	for _, f := range all {
+		switch {
+		case f.Wait == profile.FiberLock,
+			f.Wait != profile.FiberNet && !outside,
+			!net && sent && f.Wait != profile.FiberReceive && f.Wait != profile.FiberSelect:
+			stuck = append(stuck, f)
+		}
+	}
+	slices.SortStableFunc(stuck, func(a, b *profile.Fiber) int {
+		return cmp.Compare(fiberOrder(d, a), fiberOrder(d, b))
+	})
+	return stuck
+}
+
+// fiberOrder puts those that wait for what nobody does before those that wait for these to end.
+func fiberOrder(d *profile.Dump, f *profile.Fiber) int {
+	order := map[profile.FiberWait]int{profile.FiberLock: 0, profile.FiberSend: 1, profile.FiberCond: 2,
+		profile.FiberReceive: 3, profile.FiberSelect: 3, profile.FiberGroup: 4}
+	at, ok := order[f.Wait]
+	if !ok {
+		at = 3
+	}
+	if f.ID == 1 && f.Wait != profile.FiberLock { // main waits for the others mostly
+		at += 10
+	}
+	if joins(d, f) {
+		at += 20
+	}
+	return at
+}
+
+// joiners are how functions begin by which a fiber waits for the end of others.
+var joiners = []string{"testing.(*T).Run", "testing.(*B).Run", "golang.org/x/sync/errgroup.(*Group).Wait"}
+
+// joins reports whether a fiber waits for the end of others by such a function.
+func joins(d *profile.Dump, f *profile.Fiber) bool {
+	return hasInner(d, f, func(frame *profile.Frame) bool {
+		return slices.ContainsFunc(joiners, func(start string) bool { return strings.HasPrefix(frame.Func, start) })
+	})
+}
+
+// isOfSignals reports whether a fiber is that by which Go hands out signals.
+func isOfSignals(d *profile.Dump, f *profile.Fiber) bool {
+	return hasInner(d, f, func(frame *profile.Frame) bool { return frame.Func == "os/signal.signal_recv" })
+}
+
+// sleeps reports whether a task of asyncio waits for a time.
+func sleeps(d *profile.Dump, f *profile.Fiber) bool {
+	return hasInner(d, f, func(frame *profile.Frame) bool {
+		return frame.Func == "sleep" && strings.HasSuffix(frame.File, "/asyncio/tasks.py")
+	})
+}
+
+// hasInner reports whether a frame of f that is, from the innermost on, before the first of the user's own is such.
+func hasInner(d *profile.Dump, f *profile.Fiber, such func(*profile.Frame) bool) bool {
+	s := fiberStack(d, f)
+	if s == nil {
+		return false
+	}
+	for i := range s.Frames {
+		if such(&s.Frames[i]) {
+			return true
+		}
+		if isOwn(d, &s.Frames[i]) {
+			return false
+		}
+	}
+	return false
+}
+
+func fiberStack(d *profile.Dump, f *profile.Fiber) *profile.Stack {
+	if f.Missing != "" || f.Stack < 0 || f.Stack >= len(d.FiberStacks) {
+		return nil
+	}
+	return &d.FiberStacks[f.Stack].Stack
+}
+
+// waitingTasks are the tasks of a process that wait for no other task and for no time, nil if one runs.
+func waitingTasks(d *profile.Dump) (all []*profile.Fiber) {
+	awaits := map[uint64]bool{}
+	for i := range d.Fibers {
+		for _, id := range d.Fibers[i].AwaitedBy {
+			awaits[id] = true
+		}
+	}
+	for i := range d.Fibers {
+		f := &d.Fibers[i]
+		if f.System {
+			continue
+		}
+		if f.TID != 0 {
+			return nil
+		}
+		if !awaits[f.ID] && !sleeps(d, f) {
+			all = append(all, f)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *profile.Fiber) int { // what others wait for comes first
+		return cmp.Compare(min(1, len(b.AwaitedBy)), min(1, len(a.AwaitedBy)))
+	})
+	return all
+}
+
+// fibers says what those that wait in process pid wait for, by the first that runs the user's own code.
+func (j *judging) fibers(pid int) string {
+	of := j.of(pid)
+	words := fmt.Sprintf("has %s that %s", text.Count(len(of.fibers), of.fibers[0].Kind), waitsOrWait(len(of.fibers)))
+	if of.fibers[0].Wait == profile.FiberLock {
+		words += " for a lock"
+	}
+	f, frame := culpritFiber(of.dump, of.fibers)
+	if frame != nil {
+		name := strconv.FormatUint(f.ID, 10)
+		if f.Name != "" {
+			name = text.Quote(f.Name)
+		}
+		words += fmt.Sprintf(": %s %s [%s] in %s", f.Kind, name, text.Escape(f.State), place(frame))
+	}
+	return words + "; none runs that could end that"
+}
+
+func waitsOrWait(n int) string {
+	if n == 1 {
+		return "waits"
+	}
+	return "wait"
+}
+
+// culpritFiber is the first of those fibers that runs the user's own code, and where.
+func culpritFiber(d *profile.Dump, all []*profile.Fiber) (*profile.Fiber, *profile.Frame) {
+	for _, f := range all {
+		if s := fiberStack(d, f); s != nil {
+			if frame := ownFrame(d, s); frame != nil {
+				return f, frame
+			}
+		}
+	}
+	return nil, nil
+}

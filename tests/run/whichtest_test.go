@@ -1,0 +1,105 @@
+//go:build linux
+
+package run
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fpstack/fpstack/tests/harness"
+)
+
+// Which test hangs is in the log, in the annotation and in JUnit, for each runner.
+func TestWhichTest(t *testing.T) {
+	for _, tt := range []struct {
+		name, file, text string
+		needs, build     []string
+		run              []string
+		want             string
+	}{
+		{"pytest", "tests/test_shop.py", `import threading
+class TestTill:
+    def test_open(self):
+        threading.Event().wait()
+`, []string{"pytest"}, nil, []string{"pytest", "-q"}, "in the test tests/test_shop.py::TestTill::test_open"},
+		{"a fixture of pytest", "conftest.py", `import pytest, time
+@pytest.fixture
+def till():
+    time.sleep(1000)
+def pytest_collect_file(file_path, parent):
+    return None
+`, []string{"pytest"}, []string{"sh", "-c", "printf 'def test_open(till):\n    pass\n' >test_till.py"},
+			[]string{"pytest", "-q"}, "in the test fixture conftest.py::till"},
+		{"unittest", "test_till.py", `import time, unittest
+class Till(unittest.TestCase):
+    def test_open(self):
+        time.sleep(1000)
+`, []string{"python3"}, nil, []string{"python3", "-m", "unittest", "-q"}, "in the test test_till.py::Till::test_open"},
+		{"go test", "till_test.go", `package till
+import "testing"
+func TestTill(t *testing.T) { t.Run("opens", func(t *testing.T) { <-make(chan int) }) }
+func TestOther(t *testing.T) {}
+`, []string{"go"}, []string{"sh", "-c", "printf 'module till\ngo 1.24\n' >go.mod; go test -c -o till.test"},
+			[]string{"./till.test"}, "in the test TestTill (subtest func1)"},
+		{"googletest", "till.cc", `#include <gtest/gtest.h>
+#include <unistd.h>
+TEST(TillTest, Opens) { sleep(1000); }
+int main(int c, char **v) { testing::InitGoogleTest(&c, v); return RUN_ALL_TESTS(); }
+`, []string{"g++"}, []string{"g++", "-g", "-o", "till", "till.cc", "-lgtest", "-lpthread"}, []string{"./till"},
+			"in the test TillTest.Opens"},
+		{"cargo test", "till.rs", `mod drawer_tests {
+    #[test]
+    fn opens_when_asked() { std::thread::sleep(std::time::Duration::from_secs(1000)); }
+    #[test]
+    fn closes() {}
+}
+`, []string{"rustc"}, []string{"rustc", "--test", "-g", "--edition", "2021", "till.rs", "-o", "till"}, []string{"./till"},
+			"in the test drawer_tests::opens_when_asked"},
+		{"node:test, it runs", "till.test.js", `const test = require("node:test");
+test("opens", function opens() { while (true) {} });
+`, []string{"node"}, nil, []string{"node", "--test", "till.test.js"}, "in the test till.test.js:2 opens"},
+		{"node:test, it waits", "till.test.js", `const test = require("node:test");
+test("opens", async () => { setInterval(() => {}, 1000); await new Promise(() => {}); });
+`, []string{"node"}, nil, []string{"node", "--test", "till.test.js"}, "in the test till.test.js"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			harness.Need(t, tt.needs...)
+			dir := t.TempDir()
+			path := filepath.Join(dir, tt.file)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(tt.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			in := func(argv []string) (string, int) {
+				j := start(t, []string{"GITHUB_ACTIONS=true"}, "sh", append([]string{"-c", `cd "$0" && exec "$@"`, dir}, argv...)...)
+				out, state := j.end(t)
+				return out, state.ExitCode()
+			}
+			if tt.build != nil {
+				if out, status := in(tt.build); status != 0 {
+					t.Skipf("it cannot be built here: %s", out)
+				}
+			}
+			junit := filepath.Join(dir, "junit.xml")
+			argv := append([]string{fpstack, "run", "--deadline", "3", "--ci", "github", "--junit", junit, "--"}, tt.run...)
+			out, status := in(argv)
+			test, err := os.ReadFile(junit)
+			annotation := ""
+			for line := range strings.Lines(out) {
+				if strings.HasPrefix(line, "::error ") {
+					annotation = line
+				}
+			}
+			if status != 124 || err != nil || strings.Count(out, tt.want) < 2 ||
+				!strings.Contains(strings.ReplaceAll(annotation, "%3A", ":"), tt.want) || !strings.Contains(string(test), tt.want) {
+				t.Errorf("status %d, want %q in the log, the annotation\n%s\nand JUnit\n%s (%v)\n%s", status, tt.want, annotation,
+					test, err, out)
+			}
+		})
+	}
+}
