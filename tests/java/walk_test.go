@@ -108,13 +108,14 @@ func TestRing(t *testing.T) {
 	})
 }
 
-// sure are frames without those that are said to be inlined at the next place in code that the JVM describes.
+// sure are frames without those that are said to be inlined where compiled code was interrupted: compilers move
+// instructions, and describe few of them.
 func sure(frames []profile.Frame) []profile.Frame {
 	last := 0
 	for last+1 < len(frames) && frames[last+1].Index == frames[0].Index {
 		last++
 	}
-	if len(frames) > 0 && strings.Contains(frames[last].Note, "those of the next call") {
+	if len(frames) > 0 && frames[last].Interrupted {
 		return frames[last:]
 	}
 	return frames

@@ -42,7 +42,8 @@ func (s *step) compiled(b *codecache.Blob) (regs.Registers, error) {
 		return s.frameless()
 	}
 	sender := s.sp + mem.Addr(b.FrameSize)
-	if s.returns(sender-wordSize) && (!s.leaf || s.proved(sender-wordSize)) {
+	usual := s.returns(sender - wordSize)
+	if usual && (!s.leaf || b.Kind != codecache.Compiled || s.proved(sender-wordSize) && s.leadsOn(sender)) {
 		return s.leave(sender-wordSize, sender, sender-2*wordSize, false)
 	}
 	if up := s.saved(sender); up != 0 {
@@ -50,6 +51,9 @@ func (s *step) compiled(b *codecache.Blob) (regs.Registers, error) {
 	}
 	if up := s.pushed(sender); up != 0 {
 		return s.leave(up-wordSize, up, up-2*wordSize, false)
+	}
+	if usual {
+		return s.leave(sender-wordSize, sender, sender-2*wordSize, false)
 	}
 	return regs.Registers{}, errCaller
 }
@@ -94,12 +98,12 @@ func (s *step) proved(a mem.Addr) bool {
 	return b.Kind == codecache.Compiled && (ra == b.Code.Deopt[0] || ra == b.Code.Deopt[1]) || s.follows(ra)
 }
 
-// follows reports whether a call comes before ra.
+// follows reports whether a call comes before ra, or may, as code cannot be read.
 func (s *step) follows(ra mem.Addr) bool {
 	const longest = 7
 	code, ok := s.r.lasting().Bytes(ra-longest, longest)
 	if !ok {
-		return false
+		return true
 	}
 	if code[longest-5] == 0xe8 { // call rel32
 		return true
@@ -119,8 +123,12 @@ func (s *step) leadsOn(up mem.Addr) bool {
 	if err != nil {
 		return false
 	}
-	if ra := mem.Addr(w); ra == s.j.returns || s.j.interprets(ra) {
-		return true
+	if ra := mem.Addr(w); ra == s.j.returns || s.j.interprets(ra) { // frames with a frame pointer, which was saved below
+		fp, err := s.v.Word(up - 2*wordSize)
+		if saved := mem.Addr(fp); err != nil || saved <= up || saved-up > maxFrame || saved%wordSize != 0 {
+			return false
+		}
+		return ra == s.j.returns || s.proved(mem.Addr(fp)+wordSize)
 	}
 	b, err := s.r.blobAt(s.v, s.j, mem.Addr(w))
 	return err == nil && b.FrameSize >= 2*wordSize && s.proved(up+mem.Addr(b.FrameSize)-wordSize)
