@@ -76,8 +76,9 @@ func TestCgroupKill(t *testing.T) {
 	list := func() []int {
 		return procfs.Tree([]int{cmd.Process.Pid}, func(pid int) ([]int, error) {
 			var all []int
-			for word := range strings.FieldsSeq(string(procfs.Read("/proc/"+strconv.Itoa(pid)+"/task/"+strconv.Itoa(pid)+
-				"/children", 1<<20))) {
+			own := strconv.Itoa(pid)
+			text := procfs.Read("/proc/"+own+"/task/"+own+"/children", 1<<20)
+			for word := range strings.FieldsSeq(string(text)) {
 				n, _ := strconv.Atoi(word)
 				all = append(all, n)
 			}

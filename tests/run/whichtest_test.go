@@ -63,7 +63,8 @@ int main(int c, char **v) { testing::InitGoogleTest(&c, v); return RUN_ALL_TESTS
     #[test]
     fn closes() {}
 }
-`, []string{"rustc"}, []string{"rustc", "--test", "-g", "--edition", "2021", "till.rs", "-o", "till"}, []string{"./till"},
+`, []string{"rustc"}, []string{"rustc", "--test", "-g", "--edition", "2021", "till.rs", "-o", "till"},
+			[]string{"./till"},
 			"in the test drawer_tests::opens_when_asked"},
 		{"node:test, it runs", "till.test.js", `const test = require("node:test");
 test("opens", function opens() { require("fs").writeFileSync("ready", ""); while (true) {} });
@@ -99,7 +100,11 @@ test("opens", async () => {
 			junit := filepath.Join(dir, "junit.xml")
 			j := in(append([]string{fpstack, "run", "--grace", "9", "--junit", junit, "--"}, tt.run...))
 			// A runner may take a while to begin.
-			awaitFor(t, 3*time.Minute, "the test runs", func() bool { _, err := os.Stat(dir + "/ready"); return err == nil })
+			awaitFor(t, 3*time.Minute, "the test runs", func() bool {
+				_, err := os.Stat(dir +
+					"/ready")
+				return err == nil
+			})
 			j.Process.Signal(syscall.SIGTERM)
 			out, state := j.end(t)
 			test, err := os.ReadFile(junit)
@@ -109,9 +114,11 @@ test("opens", async () => {
 					annotation = line
 				}
 			}
-			if state.Success() || err != nil || strings.Count(out, tt.want) < 2 || !strings.Contains(annotation, tt.want) ||
+			if state.Success() || err != nil || strings.Count(out, tt.want) < 2 || !strings.Contains(annotation,
+				tt.want) ||
 				!strings.Contains(string(test), tt.want) {
-				t.Errorf("%v, want %q in the log, the annotation\n%s\nand JUnit\n%s (%v)\n%s", state, tt.want, annotation, test,
+				t.Errorf("%v, want %q in the log, the annotation\n%s\nand JUnit\n%s (%v)\n%s", state, tt.want,
+					annotation, test,
 					err, out)
 			}
 		})
