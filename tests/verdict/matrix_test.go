@@ -5,6 +5,7 @@ package verdict
 import (
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -110,12 +111,15 @@ func TestMatrix(t *testing.T) {
 
 func (m *tally) print() {
 	commit, _ := exec.Command("git", "describe", "--always", "--dirty").Output()
-	beside := "a machine with nothing else of ours"
+	average, _ := os.ReadFile("/proc/loadavg")
+	beside := ""
 	if *load {
-		beside = fmt.Sprintf("%d threads that compute", busy())
+		beside = fmt.Sprintf(", beside %d threads that compute", busy())
 	}
-	fmt.Printf("%s, %s, %d rows, %d rounds each, beside %s\n\n", strings.TrimSpace(string(commit)),
-		time.Now().UTC().Format(time.DateOnly), len(rows), *rounds, beside)
+	fmt.Printf("%s, %s, %d rows, %d rounds each%s; load average at the end %.11s on %d CPUs\n\n",
+		strings.TrimSpace(string(commit)), time.Now().UTC().Format(time.DateOnly), len(rows), *rounds, beside, average,
+		runtime.NumCPU())
+	fmt.Print("| what | right |\n|---|---|\n")
 	well, bad := m.states[healthy], m.states[hangs]
 	for _, line := range [][2]string{
 		{"healthy, not called hung", well.share(verdict)},
