@@ -33,13 +33,7 @@ func (l *Layout) NameLoop(h heap.Heap, p Program, loop *libuv.Loop, all []profil
 	n := &reading{Heap: h, Layout: *l, program: p}
 	for i := range loop.Handles {
 		uv, shown := &loop.Handles[i], &all[i]
-		var object mem.Addr
-		var ok bool
-		if find := func() { object, ok = n.objectOf(uv.Data) }; n.isNode(uv.Data) {
-			n.sure(find)
-		} else {
-			find()
-		}
+		object, ok := n.objectOf(uv.Data)
 		if ok {
 			n.sure(func() { n.describeHandle(object, shown) })
 			continue

@@ -7,6 +7,7 @@ package node
 
 import (
 	"cmp"
+	"errors"
 	"strings"
 
 	"github.com/fpstack/fpstack/mem"
@@ -79,6 +80,14 @@ func (n *reading) sure(f func()) {
 	}
 }
 
+// miss takes why a read failed that asks of something whether it is an object. Where it is none its words lead anywhere,
+// and that nothing is mapped there answers it; another reason is n.err.
+func (n *reading) miss(err error) {
+	if n.err == nil && err != nil && !errors.Is(err, mem.ErrUnmapped) {
+		n.err = err
+	}
+}
+
 // maxOffset bounds an offset in one of the classes.
 const maxOffset = 1 << 14
 
@@ -88,18 +97,8 @@ func (n *reading) offset(at mem.Addr) (mem.Addr, bool) {
 		return 0, false
 	}
 	v, err := n.Word(at, 0)
+	n.miss(err)
 	return mem.Addr(v), err == nil && v < maxOffset
-}
-
-// isNode reports whether an object of a class of Node.js's program is at a, as its vtable is near that of Environment,
-// or none can be read there.
-func (n *reading) isNode(a mem.Addr) bool {
-	const near = 64 << 20
-	if a == 0 || a%wordSize != 0 || n.vtable == 0 {
-		return false
-	}
-	v, err := n.Word(a, 0)
-	return err != nil || mem.Addr(v)-n.vtable+near < 2*near
 }
 
 // objectOf is the JavaScript object that the BaseObject at a stands for: it has a in a field of its own.
@@ -109,20 +108,25 @@ func (n *reading) objectOf(a mem.Addr) (mem.Addr, bool) {
 		return 0, false
 	}
 	slot, err := n.Word(a, int32(offset))
-	if err != nil || slot == 0 {
+	if n.miss(err); err != nil || slot == 0 {
 		return 0, false
 	}
 	word, err := n.Word(mem.Addr(slot), 0)
-	if err != nil {
+	if n.miss(err); err != nil {
 		return 0, false
 	}
+	before := n.Fault()
 	object, ok := n.IsReceiver(word)
+	if now := n.Fault(); now != before {
+		n.miss(now)
+	}
 	if !ok {
 		return 0, false
 	}
 	const first, last = 24, 48 // the header of an object, and of its fields those that refer to C++
 	for at := int32(first); at <= last; at += wordSize {
-		if field, err := n.Word(object, at); err == nil && mem.Addr(field) == a {
+		field, err := n.Word(object, at)
+		if n.miss(err); err == nil && mem.Addr(field) == a {
 			return object, true
 		}
 	}
