@@ -14,7 +14,7 @@ import (
 var foreignFiles = []string{"/usr/include/", "/usr/src/", "/usr/lib/", "/usr/local/go/src/", "/go/src/runtime/",
 	"/pkg/mod/", "/site-packages/", "/dist-packages/", "/lib/python", "/node_modules/", "node:", "internal/",
 	"/rustc/", "/.cargo/registry/", "/python-build", "<frozen ", "/glibc", "/sysdeps/", "/nptl/", "/gcc-", "/gtest",
-		"/bin/",
+	"/bin/",
 	"/_pytest/", "_testmain.go", "/jest", "java.base/", "/_/src/", "./nptl", "../sysdeps"}
 
 // foreignFunctions are how names of functions begin that are no user's own.
