@@ -123,7 +123,8 @@ func (s *step) leadsOn(up mem.Addr) bool {
 	if err != nil {
 		return false
 	}
-	if ra := mem.Addr(w); ra == s.j.returns || s.j.interprets(ra) { // frames with a frame pointer, which was saved below
+	// The call stub and the interpreter have a frame pointer, which was saved below.
+	if ra := mem.Addr(w); ra == s.j.returns || s.j.interprets(ra) {
 		fp, err := s.v.Word(up - 2*wordSize)
 		if saved := mem.Addr(fp); err != nil || saved <= up || saved-up > maxFrame || saved%wordSize != 0 {
 			return false

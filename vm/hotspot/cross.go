@@ -145,9 +145,10 @@ func (s *step) leave(ra, sp, saved mem.Addr, native bool) (regs.Registers, error
 
 // leaveTo is leave with the return address itself.
 func (s *step) leaveTo(pc, sp, saved mem.Addr, native bool) (regs.Registers, error) {
-	fp := uint64(s.fp)
+	fp, known := s.now.Get(regs.AMD64RBP)
 	if saved != 0 {
 		var err error
+		known = true
 		if saved < s.sp || saved-s.sp > maxFrame {
 			return regs.Registers{}, errStack
 		}
@@ -161,7 +162,9 @@ func (s *step) leaveTo(pc, sp, saved mem.Addr, native bool) (regs.Registers, err
 	}
 	next.Set(regs.AMD64RIP, uint64(pc))
 	next.Set(regs.AMD64RSP, uint64(sp))
-	next.Set(regs.AMD64RBP, fp)
+	if next.Forget(regs.AMD64RBP); known {
+		next.Set(regs.AMD64RBP, fp)
+	}
 	if sp%wordSize != 0 || !native && pc != s.j.returns && !s.j.made(pc-1) && s.act.blob != nil &&
 		s.act.blob.Kind != codecache.Upcall {
 		return next, errCaller
