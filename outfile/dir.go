@@ -88,7 +88,7 @@ func (f *Files) WriteIn(d *Dir, name string, write func(io.Writer) error) error 
 	if err := t.fill(path, write); err != nil {
 		return err
 	}
-	err = f.settle(t, p)
+	err = f.install(t, p)
 	if errors.Is(err, errTaken) {
 		f.mu.Lock()
 		err = t.replace(name)

@@ -51,10 +51,10 @@ func (f *Files) Write(path string, write func(io.Writer) error) error {
 	if err := t.fill(path, write); err != nil {
 		return err
 	}
-	err = f.settle(t, p)
+	err = f.install(t, p)
 	for try := 0; errors.Is(err, errTaken) && try < maxTries; try++ {
 		if err = p.again(); err == nil {
-			err = f.settle(t, p)
+			err = f.install(t, p)
 		}
 	}
 	if err != nil {
@@ -99,8 +99,8 @@ func (f *Files) Abandon() {
 	}
 }
 
-// settle puts t to its place, at the disk.
-func (f *Files) settle(t *temp, p *place) error {
+// install puts t to its place, at the disk.
+func (f *Files) install(t *temp, p *place) error {
 	if err := t.sync(); err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (f *Files) createIn(d *Dir, stem, ending string, fill func(t *temp, path st
 	for n := 1; n <= maxNames && errors.Is(err, errTaken); n++ {
 		path = name(d.path, stem, ending, n)
 		p.name = filepath.Base(path)
-		err = f.settle(t, p)
+		err = f.install(t, p)
 	}
 	if err != nil {
 		return "", fmt.Errorf("write output %q: %w", path, err)

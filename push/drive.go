@@ -155,7 +155,7 @@ func (p *Pump) try(ctx context.Context, j *job) {
 	var part *PartError
 	switch {
 	case err == nil, errors.As(err, &part):
-		p.settle(j.profiles, part)
+		p.account(j.profiles, part)
 	case errors.As(err, &refusal) && (!refusal.Again || refusal.Most > 0 && j.tries+1 >= refusal.Most):
 		p.drop(Dropped{Profiles: j.profiles, Why: Refused, Err: err})
 	default:
@@ -188,8 +188,8 @@ func (p *Pump) again(ctx context.Context, j *job, err error) {
 	p.spool.GiveBack(j.entry, due)
 }
 
-// settle accounts for a request that the store took, all of it or not.
-func (p *Pump) settle(profiles int, part *PartError) {
+// account accounts for a request that the store took, all of it or not.
+func (p *Pump) account(profiles int, part *PartError) {
 	p.trouble = nil
 	refused := 0
 	if part != nil {

@@ -122,7 +122,7 @@ func fiberDocument(f *profile.Fiber) *fiberDoc {
 		State: profile.Lossless(f.State), Waits: f.Waits.Nanoseconds(), Locked: f.Locked,
 		System: f.System, TID: f.TID, Stack: f.Stack,
 		Missing: profile.Lossless(f.Missing), Creator: f.Creator, AwaitedBy: f.AwaitedBy, LoopTID: f.LoopTID,
-			Wait: profile.Lossless(string(f.Wait)),
+		Wait:   profile.Lossless(string(f.Wait)),
 		Locals: localsDocuments(f.Locals)}
 }
 

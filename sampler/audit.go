@@ -28,7 +28,7 @@ const (
 
 // beginAudit begins one if the clock of p, which was read before its threads in this round, shows more than is known.
 func (k *ticker) beginAudit(p *process) {
-	s := &p.toll
+	s := &p.balance
 	if s.audit.round == 0 && k.now >= s.auditDue && s.last-s.clock-s.seen >= s.certain+leastUnseen {
 		s.audit = audit{round: p.round + 1, clock: s.last - s.clock, seen: s.seen}
 	}
@@ -36,7 +36,7 @@ func (k *ticker) beginAudit(p *process) {
 
 // audit goes on with that of p, if one is under way, when the threads that are due have been sampled.
 func (k *ticker) audit(p *process, upto time.Duration) {
-	s := &p.toll
+	s := &p.balance
 	a := &s.audit
 	if a.round == 0 || p.gone || p.replaced {
 		return
@@ -90,7 +90,7 @@ func (k *ticker) rouse(p *process, t *thread, upto time.Duration) {
 
 // closeAudit keeps what is certain now.
 func (k *ticker) closeAudit(p *process) {
-	s := &p.toll
+	s := &p.balance
 	s.certain = max(s.certain, s.audit.clock-s.audit.seen)
 	if !s.audit.found {
 		cost := auditShare * auditCost * time.Duration(len(p.threads))
@@ -105,9 +105,9 @@ func (k *ticker) closeAudit(p *process) {
 // forgetEnded takes those of threads out that have ended.
 func (p *process) forgetEnded() {
 	ended := func(t *thread) bool { return t.watch == nil }
-	for _, t := range p.threads[:p.toll.audit.next] {
+	for _, t := range p.threads[:p.balance.audit.next] {
 		if ended(t) {
-			p.toll.audit.next--
+			p.balance.audit.next--
 		}
 	}
 	p.threads = slices.DeleteFunc(p.threads, ended)

@@ -116,7 +116,7 @@ func TestAuditEndsBesideBirths(t *testing.T) {
 	certain := time.Duration(0)
 	f.cpu = func(now time.Duration) time.Duration { // asked in each round
 		if all := r.ticker.processes; len(all) > 0 && now < end-time.Second {
-			certain = all[0].toll.certain
+			certain = all[0].balance.certain
 		}
 		return 0
 	}

@@ -12,8 +12,8 @@ import (
 // is: what is ours is known by its parent, also if that has ended, and what began and ended between two rounds is known
 // to have been.
 
-// herald reports what began and ended on this machine, see tracer.Events.
-type herald interface {
+// eventSource reports what began and ended on this machine, see tracer.Events.
+type eventSource interface {
 	// Read fills into with what happened since, and does not wait. tracer.ErrMissed says that some was lost.
 	Read(into []tracer.Event) (n int, err error)
 	Close() error
@@ -33,9 +33,9 @@ const (
 
 // births knows which threads and processes of ours began. It belongs to the ticker.
 type births struct {
-	source herald // nil: none, or not now
-	failed bool   // there is none
-	joined bool   // what began before we listened is found
+	source eventSource // nil: none, or not now
+	failed bool        // there is none
+	joined bool        // what began before we listened is found
 
 	// family are processes that are followed, and what began below them, until their end is heard.
 	family map[int]*cadence
@@ -69,7 +69,7 @@ func (b *births) reported(pid int) bool {
 	return reported
 }
 
-// listen opens the herald, unless there is none, too much was heard of others, or it is of no use.
+// listen opens the source of events, unless there is none, too much was heard of others, or it is of no use.
 func (k *ticker) listen(now time.Duration) {
 	b := &k.births
 	if b.source != nil || b.failed || now < b.back || !k.opt.Children && k.fewBirths() {

@@ -13,8 +13,8 @@ import (
 	"github.com/fpstack/fpstack/tracer"
 )
 
-// fakeHerald reports drawn events at drawn moments.
-type fakeHerald struct {
+// fakeEvents reports drawn events at drawn moments.
+type fakeEvents struct {
 	f                    *fake
 	events               []timed                     // in order of time
 	strange              func(now time.Duration) int // events of others since the last reading
@@ -27,7 +27,7 @@ type timed struct {
 	tracer.Event
 }
 
-func (h *fakeHerald) Read(into []tracer.Event) (n int, err error) {
+func (h *fakeEvents) Read(into []tracer.Event) (n int, err error) {
 	err, h.err = h.err, nil
 	if h.strange != nil {
 		for range min(len(into), h.strange(h.f.Now())) {
@@ -43,12 +43,12 @@ func (h *fakeHerald) Read(into []tracer.Event) (n int, err error) {
 	return n, err
 }
 
-func (h *fakeHerald) Close() error { h.closed++; return nil }
+func (h *fakeEvents) Close() error { h.closed++; return nil }
 
-// herald has f report events, and nothing else: what is found is found by them.
-func (f *fake) announces(events ...timed) *fakeHerald {
-	f.herald = &fakeHerald{f: f, events: events}
-	return f.herald
+// eventSource has f report events, and nothing else: what is found is found by them.
+func (f *fake) announces(events ...timed) *fakeEvents {
+	f.eventSource = &fakeEvents{f: f, events: events}
+	return f.eventSource
 }
 
 func begins(at time.Duration, pid, parent int) timed {
@@ -189,7 +189,7 @@ func TestEventsThatWereLost(t *testing.T) {
 			rounds := 0
 			r.draw = func() float64 {
 				if rounds++; f.Now() > 100*time.Millisecond && f.last == 100 {
-					f.herald.err = err
+					f.eventSource.err = err
 				}
 				return 0.5
 			}
@@ -248,8 +248,8 @@ func TestGentleWithoutEvents(t *testing.T) {
 	p.threads[2] = func(now time.Duration) view { v := busy(now); v.gone = now < end/2; return v }
 	f.births = func(time.Duration) { f.last += 1000 }
 	got, s, _ := drawn(t, f, Options{Rate: 19, Gentle: true, Stay: true})
-	if f.herald.opened != 0 || s.Heard {
-		t.Errorf("it listened %d times, heard %v", f.herald.opened, s.Heard)
+	if f.eventSource.opened != 0 || s.Heard {
+		t.Errorf("it listened %d times, heard %v", f.eventSource.opened, s.Heard)
 	}
 	if p.listed > 65 {
 		t.Errorf("its threads were listed %d times in %v", p.listed, end)

@@ -18,10 +18,10 @@ import (
 // track is what the counting goroutine keeps of one thread in one program, but for wantStop and
 // wantCopy.
 type track struct {
-	program *program
-	estate  *estate
-	task    int32
-	tid     int
+	program  *program
+	leftover *leftover
+	task     int32
+	tid      int
 	// wantStop asks for one stop of the thread where it sleeps, because the walk without one
 	// did not reach the root.
 	wantStop atomic.Bool
@@ -94,13 +94,13 @@ type counter struct {
 	// programs are those that are not closed.
 	programs map[*program]struct{}
 	swept    time.Duration // when sweep forgot something last
-	// estates are those that have something.
-	estates map[*estate]struct{}
-	hash    maphash.Hash
-	walked  unwind.Stack
-	free    chan<- *tracer.Copy
-	first   *program // the main program is of this one
-	main    int32    // its place, -1 unknown
+	// leftovers are those that have something.
+	leftovers map[*leftover]struct{}
+	hash      maphash.Hash
+	walked    unwind.Stack
+	free      chan<- *tracer.Copy
+	first     *program // the main program is of this one
+	main      int32    // its place, -1 unknown
 	// doubtful are the sleepers to be stopped once more, from doubtDue on.
 	doubtful map[*track]struct{}
 	doubtDue time.Duration
@@ -135,7 +135,7 @@ func newCounter(opt *Options, clock func() time.Duration, free chan<- *tracer.Co
 		ledger: newLedger(opt.KeepOrder),
 		bounds: resolve.New(nil, resolve.Options{Forgets: true}), tasks: map[int32]task{}, folds: map[task]int32{},
 		live: map[*track]struct{}{}, programs: map[*program]struct{}{},
-		estates: map[*estate]struct{}{}, doubtful: map[*track]struct{}{}, free: free,
+		leftovers: map[*leftover]struct{}{}, doubtful: map[*track]struct{}{}, free: free,
 		main: -1}
 }
 
@@ -167,7 +167,7 @@ func (c *counter) count(l *sample) {
 		delete(c.programs, t.program)
 		c.keepProblem(t)
 		if l.target != nil {
-			c.closeEstate(t.estate)
+			c.closeLeftover(t.leftover)
 		}
 		if l.target != nil {
 			l.target.Close()

@@ -32,7 +32,7 @@ type extract struct {
 // where the counter does.
 func (c *counter) extract(final bool) *extract {
 	c.settleCPU(final)
-	for e := range c.estates {
+	for e := range c.leftovers {
 		c.share(e)
 	}
 	if c.main < 0 && c.first != nil && c.first.places != nil {
@@ -217,7 +217,7 @@ func (c *counter) renew() {
 	c.book = b
 	c.generation++
 	moved := map[profile.NodeID]profile.NodeID{}
-	for e := range c.estates {
+	for e := range c.leftovers {
 		e.adopt(b, old, moved)
 	}
 	for t := range c.live {

@@ -28,18 +28,18 @@ import (
 // fake is a machine that is drawn: its time passes only where the sampler sleeps, or where
 // a stop is said to last.
 type fake struct {
-	now       atomic.Int64
-	end       time.Duration
-	cancel    func()
-	seed      uint64 // of the moments of samples
-	settle    func() // waits until all samples are counted
-	processes map[int]*fakeProcess
-	kin       map[int][2]int
-	cpu       func(now time.Duration) time.Duration // own
-	last      int
-	blocked   chan struct{}           // walks wait for it
-	births    func(now time.Duration) // makes what was born until then
-	herald    *fakeHerald             // nil: the kernel reports nothing
+	now         atomic.Int64
+	end         time.Duration
+	cancel      func()
+	seed        uint64 // of the moments of samples
+	settle      func() // waits until all samples are counted
+	processes   map[int]*fakeProcess
+	kin         map[int][2]int
+	cpu         func(now time.Duration) time.Duration // own
+	last        int
+	blocked     chan struct{}           // walks wait for it
+	births      func(now time.Duration) // makes what was born until then
+	eventSource *fakeEvents             // nil: the kernel reports nothing
 
 	pending      []*fakeInterrupted
 	peekTime     time.Duration // how long a copy without a stop takes
@@ -114,12 +114,12 @@ func (f *fake) Kin(id int) (int, int, error) {
 	return k[0], k[1], nil
 }
 
-func (f *fake) Events() (herald, error) {
-	if f.herald == nil {
+func (f *fake) Events() (eventSource, error) {
+	if f.eventSource == nil {
 		return nil, errors.New("no events")
 	}
-	f.herald.opened++
-	return f.herald, nil
+	f.eventSource.opened++
+	return f.eventSource, nil
 }
 
 func (f *fake) Open(pid int) (target, error) {

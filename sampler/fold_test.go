@@ -15,7 +15,7 @@ func TestEndedThreadsArePutTogether(t *testing.T) {
 	const threads = 10 * maxEnded
 	at := time.Duration(0)
 	for id := range int32(threads) {
-		tr := &track{program: g, estate: &estate{}, task: id}
+		tr := &track{program: g, leftover: &leftover{}, task: id}
 		c.count(&sample{track: tr, kind: named, name: profile.Task{PID: 1, TID: int(id) + 1, Process: "p",
 			Thread: "t"}})
 		tr.stack, tr.running, tr.onCPU = c.book.said(0, wordSite, "here"), id%3 == 0, true

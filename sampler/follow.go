@@ -31,11 +31,11 @@ type process struct {
 	gone  bool
 	// leftUntil: it is not stopped before
 	leftUntil time.Duration
-	unmet     bool    // it began during the recording, and none of its threads was sampled yet
-	partial   bool    // a thread of it could not be followed
-	toll      toll    // beyond what was seen of its threads
-	estate    *estate // what its ended threads left: belongs to the counter
-	remains   *track  // of those
+	unmet     bool      // it began during the recording, and none of its threads was sampled yet
+	partial   bool      // a thread of it could not be followed
+	balance   balance   // beyond what was seen of its threads
+	leftover  *leftover // what its ended threads left: belongs to the counter
+	remains   *track    // of those
 }
 
 // add begins to follow process pid, and those below it. parent is the cadence of what began it, nil if that is not
@@ -76,11 +76,11 @@ func (k *ticker) add(pid int, born bool, parent *cadence) error {
 	k.programs++
 	k.byPID[p.PID()] = q
 	k.processes = append(k.processes, q)
-	q.estate = &estate{}
+	q.leftover = &leftover{}
 	k.listThreads(q, born)
 	k.open(q, born)
-	if parent := k.byPID[q.toll.parent]; parent != nil {
-		q.estate.heir = parent.estate
+	if parent := k.byPID[q.balance.parent]; parent != nil {
+		q.leftover.parent = parent.leftover
 	}
 	if k.opt.Children && !reported {
 		k.listChildren(q, born)
@@ -150,7 +150,7 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 		p.comm = t.name
 	}
 	t.of = p
-	t.read = p.toll.audit.round // it is not in what the clock showed then
+	t.read = p.balance.audit.round // it is not in what the clock showed then
 	t.process = p.comm
 	t.track = k.newTrack(p, tid, t.name)
 	p.byTID[tid] = t
@@ -161,7 +161,7 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 
 // newTrack makes a thread known to the counter. tid is 0 for what represents several.
 func (k *ticker) newTrack(p *process, tid int, name string) *track {
-	t := &track{program: p.program, estate: p.estate, tid: tid, task: k.tasks}
+	t := &track{program: p.program, leftover: p.leftover, tid: tid, task: k.tasks}
 	k.tasks++
 	k.send(sample{track: t, kind: named, name: p.task(tid, name)})
 	return t
@@ -408,7 +408,7 @@ func (k *ticker) endThreads(p *process) {
 	}
 	p.threads = p.threads[:0]
 	p.agenda.clear()
-	p.toll.audit = audit{}
+	p.balance.audit = audit{}
 }
 
 func (k *ticker) endThread(p *process, t *thread) {
@@ -450,7 +450,7 @@ func (k *ticker) sweep() {
 			k.births.ended(true)
 		}
 		k.closeToll(p)
-		k.send(sample{track: &track{program: p.program, estate: p.estate}, kind: closed, target: p.target})
+		k.send(sample{track: &track{program: p.program, leftover: p.leftover}, kind: closed, target: p.target})
 		if p.remains != nil {
 			k.send(sample{track: p.remains, kind: ended})
 		}

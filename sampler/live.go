@@ -58,7 +58,7 @@ func (s *live) Close() error {
 func (s *live) Kin(id int) (pid, parent int, err error) { return tracer.Kin(id) }
 
 // Events implements opener.
-func (s *live) Events() (herald, error) { return tracer.OpenEvents() }
+func (s *live) Events() (eventSource, error) { return tracer.OpenEvents() }
 
 // Now implements ticking.
 func (s *live) Now() time.Duration { return time.Since(s.start) }

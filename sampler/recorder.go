@@ -166,7 +166,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		return ErrNothing
 	}
 	fault := r.rounds(ctx, begin)
-	k.settle(r.sys.Now())
+	k.closeAccounts(r.sys.Now())
 	if fault != nil {
 		k.notes.add("faults", "the recording was ended by a fault that came again and again: %v", fault)
 	}

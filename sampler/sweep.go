@@ -59,7 +59,7 @@ func (c *counter) inUse() *inUse {
 			u.use(c.book, n)
 		}
 	}
-	for e := range c.estates {
+	for e := range c.leftovers {
 		for n := range e.claims {
 			u.use(c.book, n)
 		}
@@ -198,7 +198,7 @@ func (c *counter) moveStacks(old, b *book, moved *renumbering) {
 	for g := range c.programs {
 		clear(g.known)
 	}
-	for e := range c.estates {
+	for e := range c.leftovers {
 		claims := make(map[profile.NodeID]time.Duration, len(e.claims))
 		for n, d := range e.claims {
 			claims[move(n)] += d

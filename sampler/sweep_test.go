@@ -84,7 +84,7 @@ func TestProcessesComeAndGo(t *testing.T) {
 	}
 	c, k := r.counter, r.ticker
 	for what, n := range map[string]int{"tasks": len(c.tasks), "threads": len(c.live), "programs": len(c.programs),
-		"estates": len(c.estates), "sites": len(c.book.sites), "made": len(c.book.made), "places": len(c.book.places),
+		"leftovers": len(c.leftovers), "sites": len(c.book.sites), "made": len(c.book.made), "places": len(c.book.places),
 		"names": len(r.naming.sites), "processes": len(k.processes), "ids": len(k.byPID), "folds": len(c.folds),
 		"stacks": c.book.tree.Len(), "refused": len(k.refused), "doubtful": len(c.doubtful)} {
 		if n > 60 {
@@ -97,7 +97,7 @@ func TestProcessesComeAndGo(t *testing.T) {
 func TestSweepKeepsNames(t *testing.T) {
 	b := newBook()
 	c := &counter{opt: &Options{Stay: true}, book: b, ledger: newLedger(false), live: map[*track]struct{}{},
-		programs: map[*program]struct{}{}, estates: map[*estate]struct{}{}}
+		programs: map[*program]struct{}{}, leftovers: map[*leftover]struct{}{}}
 	n := newNamer(&Options{})
 	for i := range 10 {
 		g := &program{number: int32(i), closed: i%2 == 0}

@@ -27,7 +27,7 @@ type opener interface {
 	// Kin returns what has that id: the process that a thread belongs to, and that one's parent.
 	Kin(id int) (pid, parent int, err error)
 	// Events listens to what begins and ends on this machine. It fails where that is not to be had.
-	Events() (herald, error)
+	Events() (eventSource, error)
 }
 
 // stopper is the OS thread that stops threads: see tracer.Sampler.

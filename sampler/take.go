@@ -125,7 +125,7 @@ func (r *Recorder) beginTaking(t *taking, at *time.Duration) {
 			}
 		}
 		if !final {
-			k.reportUnseen(p, p.toll.surely())
+			k.reportUnseen(p, p.balance.surely())
 		}
 	}
 	t.rate = r.opt.Rate

@@ -108,7 +108,7 @@ func (t *thread) took(now tracer.Counters) {
 
 // saw notes that its counters were read, by which it took so much since the last time.
 func (t *thread) saw(took time.Duration) {
-	s := &t.of.toll
+	s := &t.of.balance
 	s.seen += took
 	if t.read < s.audit.round {
 		s.audit.seen += took

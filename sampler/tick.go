@@ -333,14 +333,14 @@ func (k *ticker) begin(now time.Duration) {
 	}
 }
 
-// settle closes the accounts of all threads at the end of the recording: the last sample of
+// closeAccounts closes the accounts of all threads at the end of the recording: the last sample of
 // each covers the time until then, no more and no less.
-func (k *ticker) settle(end time.Duration) {
+func (k *ticker) closeAccounts(end time.Duration) {
 	never := 0
 	k.hearLast()
 	for _, p := range k.processes {
 		never += k.settleProcess(p, end)
-		k.reportUnseen(p, p.toll.now())
+		k.reportUnseen(p, p.balance.now())
 	}
 	if never > maxFirst {
 		k.notes.add("never", "%d threads were not sampled even once: the recording was too short for so many", never)

@@ -23,8 +23,8 @@ const (
 	leastUnseen = 10 * time.Millisecond
 )
 
-// toll compares what one process has taken with what its threads were seen to take.
-type toll struct {
+// balance compares what one process has taken with what its threads were seen to take.
+type balance struct {
 	clock    time.Duration // when the recording of it began
 	seen     time.Duration // what samples of its threads have found since
 	certain  time.Duration // what threads took that have ended, by the audits so far
@@ -51,9 +51,9 @@ func (k *ticker) open(p *process, born bool) {
 	if err != nil {
 		return
 	}
-	p.toll.last, p.toll.gathered, p.toll.parent = clock, reaped, parent
+	p.balance.last, p.balance.gathered, p.balance.parent = clock, reaped, parent
 	if !born || clock > k.now-k.begun { // adopted
-		p.toll.clock, p.toll.reaped = clock, reaped
+		p.balance.clock, p.balance.reaped = clock, reaped
 	}
 }
 
@@ -64,7 +64,7 @@ func (k *ticker) whole(p *process) bool { return k.opt.TIDs == nil && !p.partial
 // sampled: what those do in between seems seen, never unseen.
 func (k *ticker) clocks() {
 	for _, p := range k.processes {
-		s := &p.toll
+		s := &p.balance
 		if k.now < s.due || !k.whole(p) || !k.isDue(p) {
 			continue
 		}
@@ -89,7 +89,7 @@ func (k *ticker) clocks() {
 // readToll reads all counters of p, if it is still there.
 func (k *ticker) readToll(p *process) {
 	if clock, err := p.target.Clock(); err == nil {
-		p.toll.last = clock
+		p.balance.last = clock
 		if k.opt.Children {
 			k.gather(p)
 		}
@@ -99,23 +99,23 @@ func (k *ticker) readToll(p *process) {
 // gather reads what the children have taken that p has waited for.
 func (k *ticker) gather(p *process) {
 	if reaped, parent, err := p.target.Reaped(); err == nil {
-		p.toll.gathered, p.toll.parent = reaped, parent
+		p.balance.gathered, p.balance.parent = reaped, parent
 	}
 }
 
 // surely is the CPU time of threads of p and of children that has not been seen and will not be.
-func (s *toll) surely() time.Duration { return s.certain + s.children() }
+func (s *balance) surely() time.Duration { return s.certain + s.children() }
 
 // now is what has not been seen, if all its threads were sampled after the clock was read.
-func (s *toll) now() time.Duration { return max(0, s.last-s.clock-s.seen) + s.children() }
+func (s *balance) now() time.Duration { return max(0, s.last-s.clock-s.seen) + s.children() }
 
 // children is what children took that were not followed to their end.
-func (s *toll) children() time.Duration { return max(0, s.gathered-s.reaped-s.known) }
+func (s *balance) children() time.Duration { return max(0, s.gathered-s.reaped-s.known) }
 
 // reportUnseen reports to the counter what is certain now.
 func (k *ticker) reportUnseen(p *process, sure time.Duration) {
-	if d := sure - p.toll.reported; d > 0 && sure >= leastUnseen && k.whole(p) {
-		p.toll.reported += d
+	if d := sure - p.balance.reported; d > 0 && sure >= leastUnseen && k.whole(p) {
+		p.balance.reported += d
 		k.counted.unseen += d
 		k.send(sample{track: k.remains(p), kind: left, cpu: d})
 	}
@@ -132,7 +132,7 @@ func (k *ticker) remains(p *process) *track {
 // closeToll closes the comparison of a process that is followed no longer, with all its threads ended, or
 // sampled for the last time. What it took is what the kernel will report to its parent.
 func (k *ticker) closeToll(p *process) {
-	s := &p.toll
+	s := &p.balance
 	k.readToll(p)
 	sure := s.now()
 	parent := k.byPID[s.parent]
@@ -140,9 +140,9 @@ func (k *ticker) closeToll(p *process) {
 		k.reportUnseen(p, sure)
 		return
 	}
-	parent.toll.known += s.last + s.gathered
+	parent.balance.known += s.last + s.gathered
 	if rest := sure - s.reported; rest < littleLeft {
-		parent.toll.known -= rest // one of many short ones: all of them together are reported with the parent
+		parent.balance.known -= rest // one of many short ones: all of them together are reported with the parent
 	} else {
 		k.reportUnseen(p, sure)
 	}

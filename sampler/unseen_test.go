@@ -133,7 +133,7 @@ func TestShortThreadsRepresentOneAnother(t *testing.T) {
 
 // A few samples prove nothing.
 func TestFewShortThreadsRepresentNothing(t *testing.T) {
-	e := &estate{}
+	e := &leftover{}
 	for range 4 {
 		e.add(1, 10*time.Millisecond, 1)
 	}

@@ -47,7 +47,7 @@ func (s *stop) registers(t *dumped) bool {
 	err := t.registers.read(s.p, t.tid, &s.note)
 	switch err {
 	case nil:
-		t.settle()
+		t.showStop()
 		return true
 	case ErrNoThread:
 		s.lose(&t.tracee)

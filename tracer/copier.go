@@ -60,9 +60,9 @@ func (c *copier) doUntil(f func(), bound time.Duration, ended <-chan struct{}) e
 	return errNotInTime
 }
 
-// settle waits, no longer than the bound, for work that was not done in time. It reports whether that has ended: then
+// await waits, no longer than the bound, for work that was not done in time. It reports whether that has ended: then
 // what it wrote may be read, and the copier be used again.
-func (c *copier) settle(bound time.Duration) bool {
+func (c *copier) await(bound time.Duration) bool {
 	timer := time.NewTimer(bound)
 	defer timer.Stop()
 	select {

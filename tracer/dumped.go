@@ -21,9 +21,9 @@ type dumped struct {
 	err        error // why it cannot be read
 }
 
-// settle puts what the stop saw in the place of what /proc showed before: state and call are of the moment of the
+// showStop puts what the stop saw in the place of what /proc showed before: state and call are of the moment of the
 // stack. What only /proc shows, the place in the kernel, stays if the thread was in the same call then.
-func (t *dumped) settle() {
+func (t *dumped) showStop() {
 	call, at := t.blockedIn()
 	switch {
 	case t.job:

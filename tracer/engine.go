@@ -22,7 +22,7 @@ import (
 type engine struct {
 	alarm   *alarm
 	urgency *urgency
-	prey    prey
+	reaper  reaper
 	clock   time.Time // all durations count from here
 	note    [noteBytes]byte
 	info    siginfo // what the last wait reported
@@ -31,7 +31,7 @@ type engine struct {
 	dirty   bool    // something may still be traced: the OS thread must end
 }
 
-func (e *engine) use(t *osThread, p prey) { e.alarm, e.urgency, e.prey = &t.alarm, &t.urgency, p }
+func (e *engine) use(t *osThread, p reaper) { e.alarm, e.urgency, e.reaper = &t.alarm, &t.urgency, p }
 
 func (e *engine) now() time.Duration { return time.Since(e.clock) }
 

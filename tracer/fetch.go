@@ -211,7 +211,7 @@ const settling = time.Second
 
 // whole is what the ProcessCopiers copied.
 func (s *stop) whole() []mem.Range {
-	if !s.gathered && !(s.cutShort && s.copier.settle(settling)) {
+	if !s.gathered && !(s.cutShort && s.copier.await(settling)) {
 		return nil
 	}
 	ranges, short := s.gatherer.Copied()

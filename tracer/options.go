@@ -56,8 +56,8 @@ const (
 	defaultStackTotal = 64 << 20
 	defaultMaxPause   = time.Second
 	maxBatch          = 8
-	// settle is how long the others wait for a thread that does not stop.
-	settle = 20 * time.Millisecond
+	// straggling is how long the others wait for a thread that does not stop.
+	straggling = 20 * time.Millisecond
 	// runnablePause is the least wait for a thread that is ready to run: a throttled
 	// cgroup gives it the CPU only every 100 ms.
 	runnablePause = 250 * time.Millisecond

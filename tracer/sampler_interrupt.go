@@ -99,7 +99,7 @@ func (l *Sampler) interruptSeized(c *Copy) error {
 	return nil
 }
 
-// reapEnded implements prey.
+// reapEnded implements reaper.
 func (l *Sampler) reapEnded() (n int) {
 	for _, list := range [][]interrupted{l.seized, l.interrupted} {
 		for i := range list {

@@ -130,7 +130,7 @@ func TestRepairedCallEndsByHandler(t *testing.T) {
 		if err2 := got.registers.read(w.p, w.tid, &l.note); err != nil || err2 != nil || sig != 0 {
 			t.Errorf("signal %d, %v, %v", sig, err, err2)
 		}
-		l.settle(w, &got, sig)
+		l.complete(w, &got, sig)
 		unix.Kill(w.tid, unix.SIGUSR1)
 		if detach(w.tid, sig) != 0 {
 			t.Error("not detached")

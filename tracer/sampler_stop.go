@@ -113,7 +113,7 @@ func (l *Sampler) take(a *interrupted) (err error) {
 		return err
 	}
 	c.fetch(w.p.memory.Load(), a.table)
-	l.settle(w, c, a.signal)
+	l.complete(w, c, a.signal)
 	return nil
 }
 
@@ -148,8 +148,8 @@ func (l *Sampler) lost(a *interrupted) error {
 	return a.w.gone()
 }
 
-// settle completes what is known of a stopped thread, for the sample that comes next.
-func (l *Sampler) settle(w *Watch, c *Copy, sig int) {
+// complete completes what is known of a stopped thread, for the sample that comes next.
+func (l *Sampler) complete(w *Watch, c *Copy, sig int) {
 	blocked, goesOn := c.wait(w, c.before, sig)
 	repaired := blocked && !goesOn && l.repair(w, c, sig)
 	w.forget()

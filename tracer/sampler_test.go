@@ -145,7 +145,7 @@ func TestStopIsNotConsumed(t *testing.T) {
 		if err := got.registers.read(p, w.tid, &l.note); err != nil {
 			t.Errorf("registers: %v", err)
 		}
-		l.settle(w, &got, sig)
+		l.complete(w, &got, sig)
 		if got.Blocked {
 			t.Error("a thread that is about to run a handler is said to sleep on")
 		}

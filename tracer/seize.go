@@ -99,13 +99,13 @@ func (s *stop) await(from int) {
 		}
 	}
 	if late && s.opt.Rolling {
-		s.settle = settle / 10 // more of them may come, and each batch waits
+		s.straggling = straggling / 10 // more of them may come, and each batch waits
 	}
 }
 
 // progress sets the time until which the wait under way may last.
 func (s *stop) progress() {
-	s.bound = min(s.now()+s.settle, s.since+s.opt.MaxPause)
+	s.bound = min(s.now()+s.straggling, s.since+s.opt.MaxPause)
 }
 
 // waitFor waits for the stop or end of one thread. It is false if it has not stopped yet:
@@ -149,7 +149,7 @@ func (s *stop) releaseAll(from int) {
 	s.urgency.end()
 }
 
-// reapEnded implements prey.
+// reapEnded implements reaper.
 func (s *stop) reapEnded() (n int) {
 	for i := range s.threads {
 		if s.threads[i].reap() {

@@ -126,11 +126,11 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 		return nil, fmt.Errorf("process %d: %w", p.pid, ErrExec)
 	}
 	s := &stop{engine: engine{clock: time.Now()}, p: p, opt: opt, ctx: ctx, memory: p.memory.Load(), table: table,
-		first: text, settle: settle,
+		first: text, straggling: straggling,
 		copier: startCopier(), windows: windows{table: table, initial: p.memory.Load().initial, limit: p.opt.StackLimit,
 			total: p.opt.StackTotal}}
 	if opt.Core != nil { // which is to have all threads, however long that takes
-		s.settle = opt.MaxPause
+		s.straggling = opt.MaxPause
 	}
 	if len(opt.ProcessCopiers) > 0 {
 		s.monotonic, s.gatherer = p.Monotonic(), &snapshot.Gatherer{}

@@ -39,7 +39,7 @@ type stop struct {
 	monotonic  time.Duration // CLOCK_MONOTONIC of the target at clock, 0 if unknown
 	begun, end time.Duration // first request to stop, last release
 	since      time.Duration // first request of the batch under way
-	settle     time.Duration // how long the others wait for a thread that does not stop
+	straggling time.Duration // how long the others wait for a thread that does not stop
 	text       []byte        // the mappings just before the stop; empty if they are not known
 	again      []byte        // and just behind it
 	gatherer   *snapshot.Gatherer

@@ -33,8 +33,8 @@ type tracee struct {
 	freed       time.Duration // when it had been let go
 }
 
-// prey are the threads that an engine has seized.
-type prey interface {
+// reaper reaps those of the threads that an engine has seized which have ended.
+type reaper interface {
 	// reapEnded consumes the ends of those that have ended, as an exec in their process waits for that. It returns how
 	// many there were.
 	reapEnded() int
@@ -79,7 +79,7 @@ func (e *engine) seize(tid int, bound time.Duration) unix.Errno {
 	e.arm()
 	errno := seize(tid)
 	for until := e.now() + bound; errno == unix.EINTR; errno = seize(tid) {
-		if e.prey.reapEnded() > 0 {
+		if e.reaper.reapEnded() > 0 {
 			until = e.now() + bound
 		} else if e.now() >= until {
 			return errno

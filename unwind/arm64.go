@@ -13,7 +13,7 @@ import (
 // Code of arm64 may put its frame record anywhere into its frame: GCC puts it lowest, clang
 // below the other saved registers, Go below SP. So a step by the record alone tells the
 // caller's PC and frame pointer, but of its SP only a lower bound: the end of the record.
-// So does a step by LR out of a function that has moved SP. The cursor is loose then, until a
+// So does a step by LR out of a function that has moved SP. SP is only a bound then, until a
 // frame is found whose CFA does not rest on SP.
 // Source: Procedure Call Standard for the Arm 64-bit Architecture, "The Frame Pointer".
 
@@ -132,7 +132,7 @@ const maxSignalFrame = 128 << 10
 // kernel puts a frame record of the interrupted x29 and x30, which the signal frame holds too.
 // Source: setup_return in linux/arch/arm64/kernel/signal.c.
 func (c *cursor) signalFrame(sp mem.Addr, layout savedContext) (mem.Addr, *ending) {
-	if !c.loose {
+	if !c.spIsBound {
 		return sp, nil
 	}
 	notFound := end(NoRule, "signal frame not found above %#x", uint64(sp))

@@ -415,11 +415,11 @@ func (c *cursor) stepLinkRegister() bool {
 	next := c.regs
 	next.Set(c.arch.PC, uint64(lr))
 	next.Forget(c.arch.LR)
-	loose := c.arch == regs.ARM64 && c.runsBefore(movesSP)
+	spIsBound := c.arch == regs.ARM64 && c.runsBefore(movesSP)
 	if c.advance(sp, &next, LinkRegister) != nil {
 		return false
 	}
-	c.loose = loose
+	c.spIsBound = spIsBound
 	return true
 }
 

@@ -38,9 +38,9 @@ type view struct {
 
 // doubts are about the registers of the frame last pushed.
 type doubts struct {
-	doubt    uint64 // registers, by DWARF number, that a landing exception may have overwritten
-	loose    bool   // SP is only a lower bound: see recordFloats
-	uncalled bool   // the function has not begun, and nobody called it: see noteReturn
+	doubt     uint64 // registers, by DWARF number, that a landing exception may have overwritten
+	spIsBound bool   // SP is only a lower bound: see recordFloats
+	uncalled  bool   // the function has not begun, and nobody called it: see noteReturn
 }
 
 // coming is what a step finds out of the frame that it leads to, besides its registers.
@@ -193,7 +193,7 @@ func (c *cursor) stepTo(cfa, to, pc mem.Addr, at *site, o Origin) *ending {
 		}
 	}
 	top.CFA = cfa
-	c.loose, c.uncalled = false, false
+	c.spIsBound, c.uncalled = false, false
 	c.at = at
 	c.next.PC, c.next.SP, c.next.Origin = pc, to, o
 	return nil

@@ -95,7 +95,7 @@ func (r *compiled) atZero(cfa mem.Addr) *ending {
 func (c *cursor) cfa(r *compiled) (mem.Addr, error) {
 	switch r.CFA.Kind {
 	case cfi.Register:
-		if c.loose && r.base == c.arch.SP {
+		if c.spIsBound && r.base == c.arch.SP {
 			return c.cfaByRecord(r.Row)
 		}
 		v, ok := c.regs.Get(r.base)

@@ -53,7 +53,7 @@ func (l *Loops) Of(s *snapshot.Snapshot, t *snapshot.Thread) *profile.Loop {
 		if loop.Err == nil {
 			loop.Err = libuv.AtRest(loop, l.process.image.Memory)
 		}
-		settle(out, max(loop.Now, s.Clock))
+		fromNow(out, max(loop.Now, s.Clock))
 		if out.Problem == "" && loop.Err == nil {
 			break
 		}
@@ -88,8 +88,8 @@ func (l *Loops) named(loop *libuv.Loop) *profile.Loop {
 	return out
 }
 
-// settle leaves out what the loop does not wait for, and counts times from now on, by the clock of the loop.
-func settle(l *profile.Loop, now time.Duration) {
+// fromNow leaves out what the loop does not wait for, and counts times from now on, by the clock of the loop.
+func fromNow(l *profile.Loop, now time.Duration) {
 	l.Handles = slices.DeleteFunc(l.Handles, func(h profile.Handle) bool { return h.Kind == "" })
 	for i := range l.Handles {
 		if h := &l.Handles[i]; h.HasIn {

@@ -144,7 +144,7 @@ func (r *run) moment(ctx context.Context, number int) {
 		}
 	}
 	m.Waits = r.s.End()
-	settle(ctx, m.Dumps)
+	awaitSleep(ctx, m.Dumps)
 	for _, pid := range others(m.Waits, pids) {
 		for tid, c := range read(pid) {
 			m.Counters[tid] = hang.Span{Before: c, After: c}
@@ -265,8 +265,8 @@ func read(pid int) map[int]hang.Counters {
 // mostSettling bounds how long threads are waited for that are to go back to sleep.
 const mostSettling = 200 * time.Millisecond
 
-// settle waits until the threads that slept before their stop sleep again: until then each shows a switch that is ours.
-func settle(ctx context.Context, dumps []*profile.Dump) {
+// awaitSleep waits until the threads that slept before their stop sleep again: until then each shows a switch that is ours.
+func awaitSleep(ctx context.Context, dumps []*profile.Dump) {
 	type thread struct{ pid, tid int }
 	var slept []thread
 	for _, d := range dumps {

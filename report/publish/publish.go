@@ -124,7 +124,7 @@ func (r *Report) Finish(log io.Writer, c *hang.Case, v *hang.Verdict, command []
 	}
 	r.publish(log, l, fate)
 	if fate == Open {
-		r.later = func(status int) { r.settle(log, l, test, status) }
+		r.later = func(status int) { r.tell(log, l, test, status) }
 	}
 	return err
 }
@@ -136,8 +136,8 @@ func (r *Report) Ended(status int) {
 	}
 }
 
-// settle tells the CI system what came of a command.
-func (r *Report) settle(log io.Writer, l *ci.Log, test *ci.Test, status int) {
+// tell tells the CI system what came of a command.
+func (r *Report) tell(log io.Writer, l *ci.Log, test *ci.Test, status int) {
 	if status == 0 {
 		l.Annotations = ci.AtMost(l.Annotations, ci.Notice)
 		if test != nil {

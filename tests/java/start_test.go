@@ -156,7 +156,7 @@ func (p *program) stackOf(shot *snapshot.Snapshot, method string) (profile.Stack
 }
 
 // threadIn is the id of the thread that is in a method, once it is.
-func (p *program) threadIn(t *testing.T, method string) int {
+func (p *program) threadIn(t testing.TB, method string) int {
 	t.Helper()
 	for i := range 100 {
 		shot := p.Stop(t)

@@ -4,6 +4,7 @@ package java
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -18,12 +19,29 @@ var modes = map[string][]string{
 	"c1":          {"-XX:TieredStopAtLevel=1"},
 	"c2":          {"-XX:-TieredCompilation"},
 	"tiered":      nil,
+	"compiled":    {"-Xcomp", "-XX:TieredStopAtLevel=1"},
+	"framed":      {"-XX:+PreserveFramePointer"},
+	"noinline":    {"-XX:-Inline"},
+	"oneheap":     {"-XX:-SegmentedCodeCache"},
+	"described":   {"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"},
+	"wide":        {"-XX:-UseCompressedOops"},
+	"zgc":         {"-XX:+UseZGC"},
+	"shenandoah":  {"-XX:+UseShenandoahGC"},
+	"serial":      {"-XX:+UseSerialGC"},
+	"parallel":    {"-XX:+UseParallelGC"},
 }
+
+// lacks are modes that a version does not have.
+var lacks = map[string][]string{"8": {"oneheap", "zgc", "shenandoah"}, "11": {"zgc", "shenandoah"}}
 
 // forEach runs a test for each version and mode.
 func forEach(t *testing.T, f func(t *testing.T, version string, flags []string)) {
 	for _, version := range versions(t) {
-		for _, mode := range []string{"interpreted", "c1", "c2", "tiered"} {
+		usual := []string{"interpreted", "c1", "c2", "tiered"}
+		for _, mode := range slices.Sorted(maps.Keys(modes)) {
+			if !*full && !slices.Contains(usual, mode) || slices.Contains(lacks[version], mode) {
+				continue
+			}
 			t.Run(version+"/"+mode, func(t *testing.T) { f(t, version, modes[mode]) })
 		}
 	}

@@ -42,7 +42,7 @@ func (c *code) span() (start, end mem.Addr) {
 
 // stays reports whether the runtime frees this code never.
 func (c *code) stays() bool {
-	return !c.section.loose() && c.class != DynamicMethod && c.kind != StubCode
+	return !c.section.mayBeFreed() && c.class != DynamicMethod && c.kind != StubCode
 }
 
 var (
@@ -83,7 +83,7 @@ func (r *Runtime) codeInHeap(v *view.View, s *section, pc mem.Addr) (*code, erro
 
 // compiled finds the method by the nibble map of a heap.
 func (r *Runtime) compiled(v *view.View, s *section, pc mem.Addr) (*code, error) {
-	if s.loose() {
+	if s.mayBeFreed() {
 		switch same, err := s.stands(v, r.layout); {
 		case err != nil:
 			return nil, err

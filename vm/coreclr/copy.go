@@ -36,7 +36,7 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 		pc, _ = t.Registers.PC()
 		sp, _ = t.Registers.SP()
 	}
-	if x := s.find(pc); x != nil && (x.loose() || x.flags&codeHeap == 0 || !r.known.has(pc)) {
+	if x := s.find(pc); x != nil && (x.mayBeFreed() || x.flags&codeHeap == 0 || !r.known.has(pc)) {
 		behind := snapshot.Want{Addr: pc, Len: codeAtPC}
 		f.Fetch(behind, snapshot.Want{Addr: pc - resolveBytes, Len: resolveBytes}) // what a stub has pushed before
 		w.add(r, s, pc)
@@ -105,7 +105,7 @@ func (w *wanted) lock(stack mem.Range, rest []byte) {
 func (w *wanted) add(r *Runtime, s *sections, a mem.Addr) {
 	x := s.find(a)
 	if x == nil || x.flags&codeHeap == 0 || a < x.heap.start || a < x.heap.base ||
-		w.n == len(w.at) || !x.loose() && r.known.has(a) {
+		w.n == len(w.at) || !x.mayBeFreed() && r.known.has(a) {
 		return
 	}
 	for i := w.n - 1; i >= 0; i-- {
@@ -135,7 +135,7 @@ func (w *wanted) fetch(f *snapshot.Fetcher) {
 func (w *wanted) copy(r *Runtime, f *snapshot.Fetcher) {
 	for i := range w.n {
 		w.askNibbles(i, r.layout.constantMap)
-		if w.section[i].loose() { // that it is still what it was
+		if w.section[i].mayBeFreed() { // that it is still what it was
 			w.ask(w.section[i].at, r.layout.sectionBytes())
 		}
 	}
@@ -217,7 +217,7 @@ func (w *wanted) copyMethods(r *Runtime, f *snapshot.Fetcher) {
 		}
 		w.desc[i] -= mem.Addr(b[l.methodIndex])*mem.Addr(l.methodAlignment) + mem.Addr(l.chunkSize) // its chunk
 		w.ask(w.desc[i], int(l.chunkSize))
-		if w.settled[i] = !w.section[i].loose(); w.settled[i] {
+		if w.settled[i] = !w.section[i].mayBeFreed(); w.settled[i] {
 			r.known.add(w.at[i], w.function[i].Start, w.function[i].End)
 		} else if l.headerDebugInfo != unknown {
 			debug, _ := f.Word(w.header[i] + mem.Addr(l.headerDebugInfo))

@@ -30,8 +30,8 @@ const (
 	interpreted = 8
 )
 
-// loose reports whether the runtime may free the code of s.
-func (s *section) loose() bool { return s.flags&collectible != 0 }
+// mayBeFreed reports whether the runtime may free the code of s.
+func (s *section) mayBeFreed() bool { return s.flags&collectible != 0 }
 
 // sections are those of one process at one moment, ascending. It is not changed after it was made, so that goroutines
 // may share it.

@@ -182,7 +182,7 @@ func (r *Runtime) readRoster(m *view.View) *roster {
 		o.partial = o.partial || !whole
 		if i == len(o.interps)-1 {
 			o.known = newThreads(list)
-			o.settle(list)
+			o.markUnnumbered(list)
 			if n := len(list); n > 0 {
 				o.oldest = list[n-1].at
 			}
@@ -224,7 +224,7 @@ func (r *Runtime) freshen(o *roster, m *view.View) *roster {
 			list[i].stop = true
 		}
 		out.join(list, o.fresh)
-		out.settle(list)
+		out.markUnnumbered(list)
 	}
 	out.partial = o.partial || !whole
 	return &out
@@ -264,8 +264,8 @@ func (o *roster) join(list, before []threadState) {
 	o.known, o.fresh = newThreads(all), nil
 }
 
-// settle notes which threads of the main interpreter, whose list begins with list, are not known by their own numbers.
-func (o *roster) settle(list []threadState) {
+// markUnnumbered notes which threads of the main interpreter, whose list begins with list, are not known by their own numbers.
+func (o *roster) markUnnumbered(list []threadState) {
 	o.bare = nil
 	for i := range list {
 		s := &list[i]

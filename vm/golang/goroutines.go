@@ -345,8 +345,8 @@ var waits = map[string]snapshot.FiberWait{
 	"chan receive (synctest)": snapshot.FiberReceive, "chan send": snapshot.FiberSend,
 	"chan send (nil chan)": snapshot.FiberSend, "chan send (synctest)": snapshot.FiberSend,
 	"select": snapshot.FiberSelect, "select (no cases)": snapshot.FiberSelect,
-		"select (synctest)": snapshot.FiberSelect,
-	"sync.Mutex.Lock": snapshot.FiberLock, "sync.RWMutex.RLock": snapshot.FiberLock,
+	"select (synctest)": snapshot.FiberSelect,
+	"sync.Mutex.Lock":   snapshot.FiberLock, "sync.RWMutex.RLock": snapshot.FiberLock,
 	"sync.RWMutex.Lock": snapshot.FiberLock, "semacquire": snapshot.FiberLock,
 	"sync.Cond.Wait": snapshot.FiberCond, "sync.WaitGroup.Wait": snapshot.FiberGroup,
 }

@@ -2,6 +2,7 @@ package hotspot
 
 import (
 	"encoding/binary"
+	"strings"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
@@ -41,18 +42,88 @@ func (s *step) compiled(b *codecache.Blob) (regs.Registers, error) {
 		return s.frameless()
 	}
 	sender := s.sp + mem.Addr(b.FrameSize)
-	if s.returns(sender - wordSize) {
+	if s.returns(sender-wordSize) && (!s.leaf || s.proved(sender-wordSize)) {
 		return s.leave(sender-wordSize, sender, sender-2*wordSize, false)
 	}
 	if up := s.saved(sender); up != 0 {
 		return s.leave(up-wordSize, up, up-2*wordSize, false)
 	}
-	for i := range maxUp {
-		if up := sender + mem.Addr((i+1)*wordSize); s.returns(up - wordSize) {
-			return s.leave(up-wordSize, up, up-2*wordSize, false)
-		}
+	if up := s.pushed(sender); up != 0 {
+		return s.leave(up-wordSize, up, up-2*wordSize, false)
 	}
 	return regs.Registers{}, errCaller
+}
+
+// pushed is the caller's stack pointer where code has pushed some words before the call that it is in, 0 if it has not.
+// What is left over of other frames may look like a return address: one whose own frame leads on is preferred.
+func (s *step) pushed(sender mem.Addr) mem.Addr {
+	first := mem.Addr(0)
+	for i := range maxUp {
+		up := sender + mem.Addr((i+1)*wordSize)
+		if !s.proved(up - wordSize) {
+			continue
+		}
+		if s.leadsOn(up) {
+			return up
+		}
+		if first == 0 {
+			first = up
+		}
+	}
+	return first
+}
+
+// proved reports whether the word at a is an address that code of the JVM may return to: a call comes before it, or it
+// is one by which the interpreter is entered again, or the method is to go on there when it has been given up.
+func (s *step) proved(a mem.Addr) bool {
+	w, err := s.v.Word(a)
+	ra := mem.Addr(w)
+	switch {
+	case err != nil || !s.j.made(ra) || !s.j.made(ra-1):
+		return false
+	case ra == s.j.returns:
+		return true
+	case s.j.interprets(ra):
+		c := s.j.codelet(ra)
+		return c != nil && strings.Contains(c.Name, "return entry")
+	}
+	b, err := s.r.blobAt(s.v, s.j, ra)
+	if err != nil || ra <= b.Begin || ra >= b.End {
+		return false
+	}
+	return b.Kind == codecache.Compiled && (ra == b.Code.Deopt[0] || ra == b.Code.Deopt[1]) || s.follows(ra)
+}
+
+// follows reports whether a call comes before ra.
+func (s *step) follows(ra mem.Addr) bool {
+	const longest = 7
+	code, ok := s.r.lasting().Bytes(ra-longest, longest)
+	if !ok {
+		return false
+	}
+	if code[longest-5] == 0xe8 { // call rel32
+		return true
+	}
+	for n := 2; n <= longest; n++ { // call r/m64, of as many bytes
+		if c := code[longest-n:]; c[0] == 0xff && c[1]&0x38 == 0x10 {
+			return true
+		}
+	}
+	return false
+}
+
+// leadsOn reports whether the frame whose callee's return address is below up has a return address itself where it
+// should be.
+func (s *step) leadsOn(up mem.Addr) bool {
+	w, err := s.v.Word(up - wordSize)
+	if err != nil {
+		return false
+	}
+	if ra := mem.Addr(w); ra == s.j.returns || s.j.interprets(ra) {
+		return true
+	}
+	b, err := s.r.blobAt(s.v, s.j, mem.Addr(w))
+	return err == nil && b.FrameSize >= 2*wordSize && s.proved(up+mem.Addr(b.FrameSize)-wordSize)
 }
 
 // atDeopt reports whether the return address of s was replaced: the method is to go on in the interpreter.
@@ -81,7 +152,7 @@ func (s *step) saved(sender mem.Addr) mem.Addr {
 		if sender <= s.sp || sender-s.sp > maxFrame {
 			return 0
 		}
-		if s.returns(sender - wordSize) {
+		if s.proved(sender - wordSize) {
 			return sender
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
-	"github.com/fpstack/fpstack/vm/view"
 )
 
 // Bounds of what is copied of one thread.
@@ -149,7 +148,9 @@ func (w *wanted) copy(f *snapshot.Fetcher) {
 	var starts [maxCopied]mem.Addr
 	unknown := 0
 	for i, pc := range w.places[:w.n] {
-		if starts[i] = w.r.known.start(w.j, pc); starts[i] == 0 {
+		if starts[i] = w.r.known.start(w.j, pc); starts[i] == w.j.nowhere() {
+			starts[i] = 0
+		} else if starts[i] == 0 {
 			unknown++
 			if h := w.j.heapOf(pc); h != nil {
 				at, back := h.Segments(pc)
@@ -160,13 +161,9 @@ func (w *wanted) copy(f *snapshot.Fetcher) {
 	if unknown > 0 {
 		f.Fetch(w.asked[:w.k]...)
 		w.k = 0
-		v := view.Stopped(f, 1)
 		for i, pc := range w.places[:w.n] {
-			if h := w.j.heapOf(pc); starts[i] == 0 && h != nil {
-				if start, err := w.j.code.Blob(&v, h, pc); err == nil {
-					starts[i] = start
-					w.r.known.add(w.j, pc, start)
-				}
+			if starts[i] == 0 {
+				starts[i] = w.find(f, pc)
 			}
 		}
 	}
@@ -179,6 +176,29 @@ func (w *wanted) copy(f *snapshot.Fetcher) {
 		w.ask(a, w.j.meta.MethodHead())
 	}
 	f.Fetch(w.asked[:w.k]...)
+}
+
+// find is where the blob begins that pc is in, by what was copied; 0 if that does not say. It is remembered.
+func (w *wanted) find(f *snapshot.Fetcher, pc mem.Addr) mem.Addr {
+	h := w.j.heapOf(pc)
+	if h == nil {
+		return 0
+	}
+	start, ok := w.j.code.BlobBy(h, pc, func(a mem.Addr) (byte, bool) {
+		b, ok := f.Bytes(a, 1)
+		if !ok {
+			return 0, false
+		}
+		return b[0], true
+	})
+	if !ok {
+		start = w.j.nowhere() // what is left over on the stack leads to code that is gone
+	}
+	w.r.known.add(w.j, pc, start)
+	if !ok {
+		return 0
+	}
+	return start
 }
 
 func in(list []mem.Addr, a mem.Addr) bool {

@@ -22,7 +22,9 @@ type step struct {
 	fp  mem.Addr
 	// interrupted says that pc is where the thread was interrupted: the frame may not be built yet, or be gone.
 	interrupted bool
-	act         *activation
+	// leaf says that no method was called from here, but a routine or C++: words may have been pushed for that.
+	leaf bool
+	act  *activation
 }
 
 // activation is what was found out of a frame on the way to its caller, which says what executes in it.
@@ -56,6 +58,7 @@ func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader
 	s := step{r: r, j: j, v: &v, now: now, pc: f.PC, sp: f.SP, interrupted: f.Interrupted,
 		act: r.activation(len(frames)-1, f)}
 	s.fp, _ = now.FP()
+	s.leaf = len(frames) < 2 || !r.isMethod(len(frames)-2, &frames[len(frames)-2], j)
 	next, err := s.caller()
 	if err != nil {
 		return unwind.Crossing{}, fmt.Errorf("%v: %w", r, err)
@@ -74,6 +77,15 @@ func (r *Runtime) activation(i int, f *unwind.Frame) *activation {
 	a := &r.acts[i]
 	*a = activation{pc: f.PC, sp: f.SP, at: f.PC}
 	return a
+}
+
+// isMethod reports whether frame number i, f, was found to be of a method.
+func (r *Runtime) isMethod(i int, f *unwind.Frame, j *jvm) bool {
+	if j.interprets(f.LookupPC()) {
+		return true
+	}
+	b := r.acts[i].blob
+	return r.acts[i].pc == f.PC && b != nil && b.Kind == codecache.Compiled
 }
 
 // caller finds the caller by what the frame is of.

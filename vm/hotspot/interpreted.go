@@ -127,7 +127,7 @@ func (s *step) beforeEntry(sender mem.Addr) (regs.Registers, error) {
 		return s.leaveTo(rax, max(sender, s.sp), 0, false)
 	}
 	for i := range scannedWords {
-		if at := s.sp + mem.Addr(i*wordSize); s.returns(at) {
+		if at := s.sp + mem.Addr(i*wordSize); s.proved(at) {
 			return s.entered(at, sender, 0)
 		}
 	}

@@ -32,6 +32,9 @@ func (l *known) start(j *jvm, pc mem.Addr) mem.Addr {
 	return 0
 }
 
+// nowhere is where the blob begins of a place that is in none.
+func (j *jvm) nowhere() mem.Addr { return j.low + 1 }
+
 func (l *known) add(j *jvm, pc, start mem.Addr) {
 	at := j.offset(pc)
 	l.slot(at).Store(at<<32 | j.offset(start))
@@ -46,7 +49,7 @@ func (r *Runtime) blobAt(v *view.View, j *jvm, pc mem.Addr) (*codecache.Blob, er
 		}
 		pc--
 	}
-	if start := r.known.start(j, pc); start != 0 {
+	if start := r.known.start(j, pc); start != 0 && start != j.nowhere() {
 		if b, err := r.blob(v, j, start); err == nil && pc >= b.Begin && pc < b.End {
 			return b, nil
 		}

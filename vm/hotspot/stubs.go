@@ -162,7 +162,7 @@ func (s *step) overEntry() (regs.Registers, error) {
 		saved := f.Addr(0)
 		at := f.At
 		chained := f.Err == nil && saved > at && saved-at < maxFrame && saved%wordSize == 0
-		if chained && s.returns(at+wordSize) {
+		if chained && s.proved(at+wordSize) {
 			return s.leave(at+wordSize, at+2*wordSize, at, false)
 		}
 	}

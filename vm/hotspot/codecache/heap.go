@@ -91,20 +91,35 @@ func (h *Heap) Segments(pc mem.Addr) (at mem.Addr, back int) {
 
 // Blob finds the begin of the blob that pc is in.
 func (l *Layout) Blob(v *view.View, h *Heap, pc mem.Addr) (mem.Addr, error) {
+	var err error
+	start, ok := l.BlobBy(h, pc, func(a mem.Addr) (byte, bool) {
+		t, e := v.Uint(a, 1)
+		err = e
+		return byte(t), e == nil
+	})
+	if ok {
+		return start, nil
+	}
+	if err == nil {
+		err = ErrNoBlob
+	}
+	return 0, err
+}
+
+// BlobBy is Blob by a function that reads bytes.
+func (l *Layout) BlobBy(h *Heap, pc mem.Addr, read func(mem.Addr) (byte, bool)) (start mem.Addr, ok bool) {
 	n := uint64(pc-h.Low) >> h.shift
 	for range maxHops {
-		t, err := v.Uint(h.segmap+mem.Addr(n), 1)
+		t, ok := read(h.segmap + mem.Addr(n))
 		switch {
-		case err != nil:
-			return 0, err
-		case t == freeSegment || t > n:
-			return 0, ErrNoBlob
+		case !ok, t == freeSegment, uint64(t) > n:
+			return 0, false
 		case t == 0:
-			return h.Low + mem.Addr(n<<h.shift) + mem.Addr(l.header), nil
+			return h.Low + mem.Addr(n<<h.shift) + mem.Addr(l.header), true
 		}
-		n -= t
+		n -= uint64(t)
 	}
-	return 0, ErrNoBlob
+	return 0, false
 }
 
 // Codelet is a piece of the interpreter.

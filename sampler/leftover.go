@@ -19,10 +19,10 @@ type claim struct {
 	took   time.Duration // CPU time that the thread itself took
 }
 
-// estate is the CPU time that ended threads of a process left, and children, of which no sample knows, and
-// the claims of those that were seen. It belongs to the counter, but for heir.
-type estate struct {
-	heir   *estate // of the parent process, nil if that is not followed
+// leftover is the CPU time that ended threads of a process left, and children, of which no sample knows, and
+// the claims of those that were seen. It belongs to the counter, but for parent.
+type leftover struct {
+	parent *leftover // of the parent process, nil if that is not followed
 	task   int32
 	pool   time.Duration
 	claims map[profile.NodeID]time.Duration
@@ -32,21 +32,21 @@ type estate struct {
 
 // inherit takes CPU time that no sample saw. t represents all ended threads of its process.
 func (c *counter) inherit(t *track, cpu time.Duration) {
-	e := t.estate
+	e := t.leftover
 	e.task = t.task
 	e.pool += cpu
-	c.estates[e] = struct{}{}
+	c.leftovers[e] = struct{}{}
 }
 
 // claims enters the claim of a thread that has ended.
 func (c *counter) claims(t *track) {
 	if rest := t.claim.covers - t.claim.took; rest > 0 {
-		t.estate.add(t.claim.stack, rest, 1)
-		c.estates[t.estate] = struct{}{}
+		t.leftover.add(t.claim.stack, rest, 1)
+		c.leftovers[t.leftover] = struct{}{}
 	}
 }
 
-func (e *estate) add(stack profile.NodeID, d time.Duration, n int) {
+func (e *leftover) add(stack profile.NodeID, d time.Duration, n int) {
 	if e.claims == nil {
 		e.claims = map[profile.NodeID]time.Duration{}
 	}
@@ -57,16 +57,16 @@ func (e *estate) add(stack profile.NodeID, d time.Duration, n int) {
 
 // proven is how much of the claims is sure: n samples that meet something by chance show how often it is there with
 // a standard error of the root of n, of which two are left out.
-func (e *estate) proven() time.Duration {
+func (e *leftover) proven() time.Duration {
 	if e.n <= 4 {
 		return 0
 	}
 	return time.Duration(float64(e.sum) * (1 - 2/math.Sqrt(float64(e.n))))
 }
 
-// share gives the CPU time of an estate to the stacks that claim it, so far as that is proven, and
+// share gives the CPU time of a leftover to the stacks that claim it, so far as that is proven, and
 // the rest to a stack that says what it is.
-func (c *counter) share(e *estate) {
+func (c *counter) share(e *leftover) {
 	if e.pool == 0 {
 		return
 	}
@@ -90,25 +90,25 @@ func (c *counter) share(e *estate) {
 	e.pool = 0
 }
 
-// closeEstate ends an estate with its process. What its threads claim, and nobody left, was taken by
+// closeLeftover ends a leftover with its process. What its threads claim, and nobody left, was taken by
 // other short children of the parent.
-func (c *counter) closeEstate(e *estate) {
-	delete(c.estates, e)
+func (c *counter) closeLeftover(e *leftover) {
+	delete(c.leftovers, e)
 	c.share(e)
-	if e.heir == nil {
+	if e.parent == nil {
 		return
 	}
 	for stack, d := range e.claims {
-		e.heir.add(stack, d, 0)
+		e.parent.add(stack, d, 0)
 	}
-	e.heir.n += e.n
-	if e.heir.n > 0 {
-		c.estates[e.heir] = struct{}{}
+	e.parent.n += e.n
+	if e.parent.n > 0 {
+		c.leftovers[e.parent] = struct{}{}
 	}
 }
 
 // adopt makes the claims those of another book.
-func (e *estate) adopt(b, old *book, moved map[profile.NodeID]profile.NodeID) {
+func (e *leftover) adopt(b, old *book, moved map[profile.NodeID]profile.NodeID) {
 	claims := make(map[profile.NodeID]time.Duration, len(e.claims))
 	for stack, d := range e.claims {
 		claims[b.adopt(old, stack, moved)] += d

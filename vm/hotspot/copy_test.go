@@ -1,0 +1,61 @@
+package hotspot
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// pieces reads a recorded process as if it were stopped.
+type pieces struct {
+	memory *mem.Overlay
+	calls  int
+}
+
+func (p *pieces) ReadPieces(all []snapshot.Piece) error {
+	p.calls++
+	for i := range all {
+		all[i].Got = 0
+		if p.memory.Holds(all[i].Addr, len(all[i].Data)) { // an error would be an allocation
+			all[i].Got, _ = p.memory.ReadMem(all[i].Data, all[i].Addr)
+		}
+	}
+	return nil
+}
+
+// TestCopyWarm: of a thread whose code was met the heads of its blobs and methods are copied by one read, without
+// an allocation; and they are enough: nothing is read late.
+func TestCopyWarm(t *testing.T) {
+	open(t, "ring-", func(name string, p *process) {
+		r := p.begin(p.running)
+		th := p.Threads[0]
+		memory := &pieces{memory: p.Reader(&p.Threads[0], p.running)}
+		f := &snapshot.Fetcher{Budget: snapshot.CopyBudget}
+		f.Budget.Time = time.Hour
+		copiers := []snapshot.Copier{r}
+		run := func() { f.Run(copiers, &th, memory) }
+		for range 3 {
+			run()
+		}
+		memory.calls = 0
+		run()
+		calls := memory.calls
+		if n := testing.AllocsPerRun(100, run); n != 0 {
+			t.Errorf("%s: %v allocations, want 0", name, n)
+		}
+		if calls != 1 || len(th.Copied) == 0 || len(th.Shortfalls) > 0 {
+			t.Errorf("%s: %d reads, %d ranges, %v, want one read", name, calls, len(th.Copied), th.Shortfalls)
+		}
+		th.Copied = slices.Clone(th.Copied)
+		s := p.walker.Walk(&th, p.Reader(&th, p.running), unwind.Options{})
+		for i := range s.Frames {
+			if s.Frames[i].Unsure {
+				t.Errorf("%s: frame %d is unsure: %s", name, i, s.Frames[i].Note)
+			}
+		}
+	})
+}
