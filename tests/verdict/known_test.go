@@ -13,7 +13,7 @@ const (
 	outside    = "what is outside of the tree is not sampled: no function"
 	notBeyond  = "a connection is followed one process far"
 	promises   = "of node the function that waits for a promise is not known"
-	goroutine  = "goroutines that all wait are work for an idle runtime, where one of them listens or waits for a signal"
+	goroutine  = "goroutines that all wait are work for an idle runtime, where one of them listens"
 	eventLoop  = "a wait of an event loop for an idle helper or server counts as hung"
 	rightName  = "of what moves nothing is named"
 	tasks      = "tasks that all wait count as hung, though a signal or a timer could end it"
@@ -42,7 +42,7 @@ var known = map[string]faults{
 	},
 	"healthy C semaphore that a child posts": {verdict: sometimes + "a semaphore that a child posts counts as hung"},
 
-	"Python two Locks in two orders":                    {verdict: sometimes + "the holder of a threading.Lock is not known"},
+	"Python two Locks in two orders":                    {verdict: sometimes + "who holds a Lock is not known"},
 	"Python task waits for its own pool":                {function: sometimes + joins},
 	"Python coroutine waits for a future":               {function: sometimes + firstTask},
 	"Python full queue beside a full queue":             {function: sometimes + joins},
@@ -107,7 +107,9 @@ var known = map[string]faults{
 		function: sometimes + idleServer,
 		waitsFor: sometimes + idleServer,
 	},
-	"Python client, proxy, server that hangs":                  {culprit: sometimes + notBeyond, function: sometimes + notBeyond},
+	"Python client, proxy, server that hangs": {
+		culprit: sometimes + notBeyond, function: sometimes + notBeyond,
+	},
 	"healthy Python coroutine waits for a command that sleeps": {verdict: inTheWay},
 	"C both sides of two pipes write": {verdict: sometimes + full,
 		culprit: sometimes + full, function: sometimes + full, waitsFor: sometimes + full},
