@@ -21,7 +21,6 @@ type waiting struct {
 	source *live.Reader
 	facts  *waits.Facts
 	graph  *waits.Graph // nil if it could not be made
-	shown  bool         // of a process
 }
 
 // newWaiting reads those processes. One that cannot be inspected is not in the graph: the dump says why. near is
@@ -149,10 +148,9 @@ func (w *waiting) add(d *profile.Dump) {
 	}
 	d.Waits = w.graph.Show()
 	d.Waits.Threads, d.Waits.Processes = nil, nil
-	if w.shown {
+	if len(w.facts.Processes) > 1 {
 		concern(d)
 	}
-	w.shown = true
 }
 
 // waitsAtRest puts into d, the dump of core c, who waits for whom: of whole, its threads, and the locks of its
@@ -167,8 +165,8 @@ func waitsAtRest(ctx context.Context, c *core.Core, whole *snapshot.Snapshot, lo
 	w.add(d)
 }
 
-// concern leaves in d the cycles and roots that threads of d are part of: all others were shown with the first
-// process.
+// concern leaves in d the cycles and roots that threads of d are part of, or wait for: the others are of other
+// processes.
 func concern(d *profile.Dump) {
 	none := func(lists ...[]int) bool {
 		return !slices.ContainsFunc(slices.Concat(lists...), func(tid int) bool { return hasThread(d, tid) })

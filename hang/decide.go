@@ -27,7 +27,7 @@ func (j *judging) decide() *Verdict {
 	}
 	sinks := j.sinks()
 	for i := range j.waits.Cycles {
-		if c := &j.waits.Cycles[i]; c.Kind == profile.CycleDeadlock {
+		if c := &j.waits.Cycles[i]; c.Kind == profile.CycleDeadlock && j.concerns(c) {
 			return j.evidence(j.deadlock(c), sinks)
 		}
 	}
@@ -35,7 +35,7 @@ func (j *judging) decide() *Verdict {
 		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
 	}
 	for i := range j.waits.Cycles {
-		if c := &j.waits.Cycles[i]; c.Kind == profile.CycleStuck && j.isAtRest(c) {
+		if c := &j.waits.Cycles[i]; c.Kind == profile.CycleStuck && j.concerns(c) && j.isAtRest(c) {
 			return j.evidence(j.stuck(c), sinks)
 		}
 	}
@@ -51,6 +51,19 @@ func (j *judging) decide() *Verdict {
 		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
 	}
 	return j.evidence(&Verdict{Kind: Unknown, Sentence: "what it waits for is not known"}, sinks)
+}
+
+// concerns reports whether a cycle has a thread of the tree, or one that something of the tree waits for: others that
+// were read have nothing to do with it.
+func (j *judging) concerns(c *profile.WaitCycle) bool {
+	if slices.ContainsFunc(slices.Concat(c.Threads, c.Behind), func(tid int) bool { return j.tree[j.owner[tid]] }) {
+		return true
+	}
+	reached := map[int]bool{}
+	for _, n := range j.reach() {
+		reached[n.tid] = true
+	}
+	return slices.ContainsFunc(c.Threads, func(tid int) bool { return reached[tid] })
 }
 
 // sinks lists what waits for nobody in the case, the most likely cause first: what the roots wait for, or, where that

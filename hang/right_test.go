@@ -119,3 +119,14 @@ func TestSentencesFit(t *testing.T) {
 		t.Errorf("%d characters: %s", n, v.Sentence)
 	}
 }
+
+// TestCyclesOfStrangers: threads that wait for each other, and for whom nothing of the tree waits, do not concern it.
+func TestCyclesOfStrangers(t *testing.T) {
+	for _, member := range []int{99, 7} {
+		c := blockedOn(profile.Wait{Sort: profile.SortTerminalInput, Mode: profile.WaitOutside})
+		c.Moments[1].Waits.Cycles = []profile.WaitCycle{{Kind: profile.CycleDeadlock, Threads: []int{member}}}
+		if v := Judge(c); (v.Kind == Deadlock) != (member == 7) {
+			t.Errorf("a deadlock of %d: %s: %s", member, v.Kind, v.Sentence)
+		}
+	}
+}

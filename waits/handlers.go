@@ -26,6 +26,16 @@ func (p *Process) chosen() uint64 {
 	return own
 }
 
+// own reports whether nobody but a thread of process pid is known to end w.
+func (w *Wait) own(pid int) bool {
+	for _, to := range w.Wakers {
+		if to.PID != pid {
+			return false
+		}
+	}
+	return len(w.Wakers) > 0
+}
+
 func has(signals uint64, n int) bool { return signals>>(n-1)&1 != 0 }
 
 // byHandlers says of waits which signals could end them: a handler runs whatever its thread waits for, and may write to
@@ -43,7 +53,7 @@ func (s *study) byHandlers(waits []Wait) {
 		p := t.Process
 		w.Handled = p.chosen() | w.awaited
 		w.Alarm = has(w.Handled, sigAlarm) || has(w.Handled, sigIO) || p.Timers
-		if !has(p.Caught, sigChild) {
+		if !has(p.Caught, sigChild) || !p.Asked && !w.own(p.PID) {
 			continue
 		}
 		list, ok := s.children(p.PID)

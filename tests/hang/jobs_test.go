@@ -130,10 +130,10 @@ take(second, first)
 var jobs = []job{
 	{name: "RLocks of Python", needs: []string{"python3"}, ready: "ready", status: hung,
 		files: map[string]string{"locks.py": rlocks}, argv: []string{"python3", "locks.py"},
-		want: `python3\S* (P): deadlock: 2 threads wait for each other`},
+		want: `python3\S* (P): deadlock: 2 threads wait for each other, in .*`},
 	{name: "deadlock under make", needs: []string{"gcc", "make"}, ready: "ready", status: hung,
 		files: map[string]string{"abba.c": abba, "Makefile": "test:\n\t./abba\n"}, argv: []string{"make", "test"},
-		want: `make (P) waits for abba (P): deadlock: 2 threads wait for each other`},
+		want: `make (P) waits for abba (P): deadlock: 2 threads wait for each other, in .*`},
 	{name: "child with a full pipe", needs: []string{"python3"}, ready: "ready", status: hung,
 		files: map[string]string{"test.py": `
 import subprocess, sys
@@ -147,21 +147,21 @@ p.wait()
 	{name: "go test with a blocked goroutine", large: true, needs: []string{"go"}, ready: "ready", status: hung,
 		files: map[string]string{"go.mod": "module example.com/queue\n\ngo 1.21\n", "queue_test.go": goTest},
 		argv:  []string{"go", "test", "-o", "q.test"}, // so that it keeps its symbols
-		want: `go (P) waits for queue.test (P), which has \d+ goroutines, and all of them wait: ` +
-			`goroutine \d+ \[chan receive\] in example.com/queue.drain \(queue_test.go:8\)`},
+		want: `go (P) waits for queue.test (P), which has \d+ goroutines that wait: ` +
+			`goroutine \d+ \[chan receive\] in example.com/queue.drain \(queue_test.go:8\).*`},
 	{name: "go test without symbols", large: true, needs: []string{"go"}, ready: "ready", status: hung,
 		files: map[string]string{"go.mod": "module example.com/queue\n\ngo 1.21\n", "queue_test.go": goTest},
 		argv:  []string{"go", "test"},
-		want: `go (P) waits for queue.test (P), which has \d+ goroutines, and all of them wait: ` +
-			`goroutine \d+ \[chan receive\] in example.com/queue.drain \(queue_test.go:8\)`},
+		want: `go (P) waits for queue.test (P), which has \d+ goroutines that wait: ` +
+			`goroutine \d+ \[chan receive\] in example.com/queue.drain \(queue_test.go:8\).*`},
 	{name: "node without an answer", large: true, needs: []string{"node"}, ready: "ready", status: hung,
 		files: map[string]string{"client.js": `
 require('net').connect(Number(require('fs').readFileSync('port')), '127.0.0.1', () => console.log('ready'))
 	.on('data', () => {});
 `},
 		before: silentServer, argv: []string{"node", "client.js"},
-		want: `node (P) waits for events; nothing due; open: 127.0.0.1:\d+`},
-	{name: "busy loop", large: true, hurry: true, needs: []string{"g++"}, ready: "ready", status: hung,
+		want: `node (P) waits for an answer of hang.test (P).*`},
+	{name: "busy loop", large: true, hurry: true, needs: []string{"g++"}, ready: "ready", status: unknown,
 		files: map[string]string{"spin.cc": spinning}, argv: []string{"./spin"},
 		want: `spin (P): thread \d+ "spin" spins in ucx::progress \(spin.cc:8\), called by ucx::wait_all ` +
 			`\(spin.cc:9\), \d+ % of a CPU.*, never in a system call`},
@@ -171,7 +171,7 @@ require('net').connect(Number(require('fs').readFileSync('port')), '127.0.0.1', 
 		want: `redis-cli (P) waits for its connection to be accepted by redis-server (P), another session, ` +
 			`outside this tree, which is stopped by a signal \(SIGSTOP or the terminal\)`},
 	{name: "reader of a pipeline is gone", large: true, hurry: true, needs: []string{"python3", "bash"},
-		ready: "ready", status: hung,
+		ready: "ready", status: unknown,
 		files: map[string]string{"write.py": `
 import os, sys
 def produce():
@@ -192,7 +192,7 @@ produce()
 	{name: "daemon keeps the output", needs: []string{"bash", "setsid"}, ready: "ready", status: hung,
 		argv: []string{"bash", "-c", `echo ready; x=$( (setsid sleep 1000 &) ); echo "$x"`},
 		want: `bash (P) reads a pipe; its write end is held by sleep (P), parent gone, another session, ` +
-			`outside this tree`},
+			`outside this tree, which is asleep, for .* at most`},
 	{name: "lock inherited over fork", needs: []string{"python3"}, ready: "ready", status: hung,
 		files: map[string]string{"log.py": forkLock}, argv: []string{"python3", "log.py"},
 		want: `python[\d.]* (P) waits for python[\d.]* (P), which is blocked in mutex 0x[0-9a-f]+; ` +
@@ -219,7 +219,8 @@ func main() {
 			}
 		},
 		argv: []string{"./pipe"},
-		want: `pipe (P) reads a pipe; its write end is held by sleep (P), parent gone, outside this tree`},
+		want: `pipe (P) reads a pipe; its write end is held by sleep (P), parent gone, outside this tree, ` +
+			`which is asleep, for .* at most`},
 	{name: "token of a jobserver", needs: []string{"make", "python3"}, ready: "ready", status: hung,
 		files: map[string]string{"Makefile": "test:\n\t+python3 client.py\n", "client.py": `
 import os, re, subprocess, sys
@@ -245,7 +246,7 @@ else:
 os.write(w, b"x" * 100000)
 `},
 		argv: []string{"python3", "all.py"},
-		want: `6 processes write to the full pipe \[\d+\]; its readers are the writers themselves`},
+		want: `6 processes write to the full pipe:\[\d+\]; its readers are the writers themselves`},
 	{name: "tries a lock again and again", needs: []string{"python3"}, ready: "ready", status: hung,
 		files: map[string]string{"lock.py": `
 import fcntl, os, sys, time
@@ -286,7 +287,7 @@ while True:
 		want: `short of CPU: \d+ threads wait for one most of the time; starve (P) had one for \d+ % of it`},
 	{name: "slow but moving", needs: []string{"bash"}, ready: "step 1", status: moving,
 		argv: []string{"bash", "-c", `for i in $(seq 1000); do echo step $i; sleep 0.7; done`},
-		want: `slow, perhaps, but moving: .*`},
+		want: `not hung: .*`},
 	{name: "computes", large: true, hurry: true, needs: []string{"python3"}, ready: "ready", status: moving,
 		files: map[string]string{"work.py": `
 import json, os, re
@@ -299,7 +300,7 @@ def walk(n): return n if n < 2 else walk(n - 1) + walk(n - 2)
 while True:
     parse(); search(); write(); walk(20)
 `},
-		argv: []string{"python3", "work.py"}, want: `slow, perhaps, but moving: .*`},
+		argv: []string{"python3", "work.py"}, want: `not hung: .*`},
 	{name: "an idle server", needs: []string{"redis-server"}, large: true, ready: "eady to accept", status: unknown,
 		argv: []string{"redis-server", "--port", "0", "--unixsocket", "redis.sock", "--save", ""},
 		want: `redis-server (P) waits for connections`},
@@ -310,7 +311,7 @@ setInterval(() => {}, 1000);
 `},
 		argv: []string{"node", "server.js"}, want: `node (P) waits for connections`},
 	{name: "sleeps for a while", needs: []string{"sleep"}, status: unknown, argv: []string{"sleep", "60"},
-		want: `sleep (P) sleeps .*60.*`},
+		want: `sleep (P) is asleep, for .* at most`},
 }
 
 // silentServer accepts connections and never writes. Its port is in the file port.
