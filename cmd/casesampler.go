@@ -26,6 +26,7 @@ type caseOptions struct {
 	children bool
 	tree     func() []int    // all processes in place of roots and their children, nil: those
 	at       []time.Duration // when the moments are: capture.Usual or capture.Hurried
+	enough   func(*hang.Case) bool
 	// process and whole bound the stop of one process and everything; 0: the usual bounds.
 	process, whole time.Duration
 	naming         namingOptions
@@ -46,7 +47,7 @@ func (a *app) capture(ctx context.Context, o *caseOptions) *hang.Case {
 	c.Processes, c.Began, c.Killed = capture.Describe(tree()), o.began, o.killed
 	s := a.newCaseSampler(ctx, o)
 	defer s.close()
-	opt := capture.Options{At: o.at, Process: o.process, Whole: o.whole, Gone: hasEnded, Tree: tree,
+	opt := capture.Options{At: o.at, Enough: o.enough, Process: o.process, Whole: o.whole, Gone: hasEnded, Tree: tree,
 		Seen: o.seen}
 	if o.report != nil {
 		o.report.Facts(c)

@@ -159,8 +159,8 @@ func completeNames(_ *cobra.Command, _ []string, typed string) ([]string, cobra.
 	var found []string
 	for _, p := range all {
 		for _, name := range p.Names {
-			if strings.HasPrefix(name, typed) && name == text.FileName(name) && name[0] != '-' && !slices.Contains(found,
-				name) {
+			if strings.HasPrefix(name, typed) && name == text.FileName(name) && name[0] != '-' &&
+				!slices.Contains(found, name) {
 				found = append(found, name)
 			}
 		}

@@ -108,7 +108,7 @@ func (o *doctorOptions) examineStores(ctx context.Context) (found []*report.Exam
 	for _, t := range o.targets {
 		e := &report.Examination{Store: t.String(), Place: place()}
 		s := &push.Settings{Target: t, TLS: trust, TokenFile: credential(o.tokenFile), Tenant: o.tenant}
-		if t.Kind != push.Folder {
+		if !t.IsFolder() {
 			e.Gates = reach.Store(ctx, s)
 		} else if f, err := outfile.OpenFolder(t.Path); err != nil {
 			e.Gates = []doctor.Gate{{Name: "folder", State: doctor.Closed, Says: err.Error()}}

@@ -1,8 +1,11 @@
 package cmd
 
 import (
+	"io"
 	"path/filepath"
 	"strings"
+
+	"github.com/fpstack/fpstack/flame/page"
 )
 
 // form is a format that profiles are written in.
@@ -12,17 +15,25 @@ type form struct {
 	endings []string // of files that hold it; the first is given to new ones
 	text    bool     // lines that a person can read on a terminal
 	order   bool     // shows which stack came when
+	bare    bool     // has no place for the unit of its numbers
+	sources bool     // shows source lines
+	write   func(w io.Writer, v *view) error
 }
 
 // forms are all of them. An ending comes before those that end it.
 var forms = []form{
-	{"folded", "main;work 42 for flamegraph.pl, inferno, speedscope; times in nanoseconds", []string{".folded", ".txt"},
-		true, false},
-	{"pprof", "profile.proto, compressed, for go tool pprof", []string{".pb.gz", ".pprof", ".pb"}, false, false},
-	{"svg", "a flame graph, one picture", []string{".svg"}, false, true},
-	{"html", "a flame graph with threads, callers and tables", []string{".html"}, false, true},
-	{"speedscope", "for speedscope.app", []string{".speedscope.json"}, false, true},
-	{"json", "everything that is known", []string{".json"}, true, true},
+	{name: "folded", means: "main;work 42 for flamegraph.pl, inferno, speedscope; times in nanoseconds",
+		endings: []string{".folded", ".txt"}, text: true, bare: true, write: writeFolded},
+	{name: "pprof", means: "profile.proto, compressed, for go tool pprof",
+		endings: []string{".pb.gz", ".pprof", ".pb"}, write: writePprof},
+	{name: "svg", means: "a flame graph, one picture", endings: []string{".svg"}, order: true,
+		write: func(w io.Writer, v *view) error { return page.SVG(w, v.profile, v.page()) }},
+	{name: "html", means: "a flame graph with threads, callers and tables", endings: []string{".html"}, order: true,
+		sources: true, write: func(w io.Writer, v *view) error { return page.HTML(w, v.profile, v.page()) }},
+	{name: "speedscope", means: "for speedscope.app", endings: []string{".speedscope.json"}, order: true,
+		write: writeSpeedscope},
+	{name: "json", means: "everything that is known", endings: []string{".json"}, text: true, order: true,
+		write: writeJSON},
 }
 
 // profileForm is the value of --format of a profile; the ending of a file decides if it is not given.

@@ -1,15 +1,19 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/hang/capture"
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/report/publish"
 )
@@ -25,6 +29,8 @@ type hangOptions struct {
 	processOptions
 	children bool
 	watch    watchOptions
+	looks    int
+	every    seconds
 	namingOptions
 	shownOptions
 	reportOptions
@@ -35,9 +41,9 @@ func (a *app) hangCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "hang [OPTION…] PID… | -p PID[,PID…] | -n NAME",
 		Short: "Say whether processes hang, and why",
-		Long: `Sample processes and all below them three times, at 0, 2 and 7 seconds, and say
-whether they hang, and why: a deadlock, a busy loop, what all wait for in the
-end, or what moves. Nothing is ended.`,
+		Long: `Look at processes and all below them some times within 3 seconds, or 7 where
+that is not clear, and say whether they hang, and why: a deadlock, what all wait
+for in the end, or what moves, and where. Nothing is ended.`,
 		Example: `  fpstack hang 4121                 process 4121 and all below it
   fpstack hang -n pytest            of every process named pytest
   fpstack hang -p 4121 -f json      for programs
@@ -55,10 +61,12 @@ end, or what moves. Nothing is ended.`,
 	o.processOptions.register(f)
 	f.BoolVar(&o.children, "children", true, "also all processes below them, the whole tree; =false leaves them out")
 	o.watch.register(f)
+	f.IntVar(&o.looks, "looks", 0, "look `N` times, 2 to 100; usually 3 or 4 times")
+	f.Var(&o.every, "every", "with --looks: each `TIME`; 1s where it is not given")
 	o.shownOptions.register(f, textOrJSON(), "show all stacks, and how each frame was found")
 	o.reportOptions.register(f)
 	o.namingOptions.register(f)
-	sections(f, "pid", "Processes", "watch", "When", "format", "Output", "report", "Report", "no-symbols", "Names")
+	sections(f, "pid", "Processes", "looks", "When", "format", "Output", "report", "Report", "no-symbols", "Names")
 	return c
 }
 
@@ -69,6 +77,13 @@ func (a *app) hang(ctx context.Context, o *hangOptions) error {
 	ctx = a.endable(ctx)
 	if _, err := a.addNamed(&o.pids, o.byName); err != nil {
 		return err
+	}
+	at, enough, err := o.moments()
+	if err != nil {
+		return err
+	}
+	if o.pids = a.living(o.pids); len(o.pids) == 0 {
+		return errNothing
 	}
 	why := hang.Trigger{Kind: hang.Asked}
 	if o.watch.on {
@@ -82,9 +97,9 @@ func (a *app) hang(ctx context.Context, o *hangOptions) error {
 	to.Plain = !toStdout(o.output)
 	r := publish.New(to, a.means(nil))
 	c := a.capture(ctx, &caseOptions{trigger: why, roots: o.pids, children: o.children,
-		at: capture.Usual, naming: o.namingOptions, report: r})
+		at: at, enough: enough, naming: o.namingOptions, report: r})
 	v := hang.Judge(c)
-	err := a.writeOutput(o.output, func(w io.Writer) error {
+	err = a.writeOutput(o.output, func(w io.Writer) error {
 		if o.format.word == "json" {
 			r.Finish(io.Discard, c, v, probe(c), publish.Ends)
 			return report.HangJSON(w, c, v, show)
@@ -100,6 +115,34 @@ func (a *app) hang(ctx context.Context, o *hangOptions) error {
 		return nil
 	}
 	return statusError(statusUnknown)
+}
+
+// moments are when it looks, and whether fewer of them may do.
+func (o *hangOptions) moments() (at []time.Duration, enough func(*hang.Case) bool, err error) {
+	const most = 100
+	switch {
+	case o.looks == 0 && o.every != 0:
+		return nil, nil, usageError{errors.New("--every without --looks: how often is not said")}
+	case o.looks == 0:
+		return capture.Quick, hang.Clear, nil
+	case o.looks < 2 || o.looks > most:
+		return nil, nil, usageError{fmt.Errorf("--looks %d: it takes 2 to see what moves, and %d is the most", o.looks, most)}
+	}
+	for i := range o.looks {
+		at = append(at, time.Duration(i)*time.Duration(cmp.Or(o.every, seconds(time.Second))))
+	}
+	return at, nil, nil
+}
+
+// living leaves out those of pids that are no processes, and says so.
+func (a *app) living(pids []int) []int {
+	return slices.DeleteFunc(slices.Clone(pids), func(pid int) bool {
+		_, there := procfs.Start("/proc", pid)
+		if !there {
+			a.complain(fmt.Errorf("process %d: no such process", pid))
+		}
+		return !there
+	})
 }
 
 // probe names what is asked of processes, for a test of JUnit.

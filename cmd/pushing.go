@@ -132,7 +132,7 @@ func (o *pushOptions) open(stuckAfter time.Duration) (opened *outlets, odd []err
 // add opens one store, with a spool of its own in the folder spool, "" for none.
 func (o *outlets) add(s push.Settings, spool string) (*push.Outlet, []error, error) {
 	switch {
-	case s.Target.Kind == push.Folder:
+	case s.Target.IsFolder():
 		f, err := outfile.OpenFolder(s.Target.Path)
 		if err != nil {
 			return nil, nil, err

@@ -380,7 +380,7 @@ func (r *recording) write(p *profile.Profile) error {
 	if err != nil {
 		return err
 	}
-	if r.to.form.name == "html" && !r.o.noSource && !r.o.static && r.sameFiles {
+	if r.to.form.sources && !r.o.noSource && !r.o.static && r.sameFiles {
 		v.sources = sourceLines(p)
 	}
 	write := func(w io.Writer) error { return r.to.form.write(w, v) }

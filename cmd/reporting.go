@@ -25,11 +25,10 @@ type reportOptions struct {
 
 // register adds the flags to f.
 func (o *reportOptions) register(f *pflag.FlagSet) {
-	o.ci = choice{"NAME", "auto", []word{{"auto", "the CI system that the environment shows"},
-		{"none", "plain text"}, {"github", "GitHub Actions: annotations, step summary, groups"},
-		{"gitlab", "GitLab: sections"}, {"azure", "Azure Pipelines: issues, summary, groups"},
-		{"teamcity", "TeamCity: build problem, blocks, artifacts"},
-		{"buildkite", "Buildkite: groups, annotation"}}}
+	o.ci = choice{"NAME", "auto", []word{{"auto", "the CI system that the environment shows"}}}
+	for _, c := range ci.Systems {
+		o.ci.among = append(o.ci.among, word{string(c.System), c.Means})
+	}
 	f.StringVar(&o.folder, "report", "", "also write text, JSON, a flame graph and saved stacks in folder `DIR`; one "+
 		"that has a report gets a numbered folder below it")
 	f.BoolVar(&o.variables, "report-env", false, "with --report: also the values of the environment; may hold secrets")

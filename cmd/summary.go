@@ -2,90 +2,172 @@ package cmd
 
 import (
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report"
+	"github.com/fpstack/fpstack/sampler"
 	"github.com/fpstack/fpstack/text"
 )
 
-// writeHottest writes the n functions in which most of the value typ of p was spent: their
-// own share, the share with what they called, and, where p has it and it is another, their
-// own share of the CPU time, which shows who works and who waits. width is that of the terminal, 0 for any.
-func writeHottest(w io.Writer, dress report.Style, p *profile.Profile, typ, n, width int) {
-	functions := profile.Hottest(p, typ)
-	functions = slices.DeleteFunc(functions, func(f profile.Hot) bool { return f.Self == 0 })
-	if len(functions) == 0 {
-		return
+// progressText is the line shown while a recording goes on; whole is 0 if it has no end.
+func progressText(s *sampler.Stats, whole time.Duration) string {
+	line := fmt.Sprintf("recording %.1f s", s.Elapsed.Seconds())
+	if whole > 0 {
+		line += " of " + text.Duration(whole)
 	}
-	whole := p.Totals()
-	cpuType := p.TypeIndex(profile.CPUTime.Type)
-	if cpuType == typ || cpuType >= 0 && whole[cpuType] == 0 {
-		cpuType = -1
-	}
-	cpu := map[profile.Function]int64{}
-	heading := fmt.Sprintf("%8s %8s", "self", "total")
-	if cpuType >= 0 {
-		heading += fmt.Sprintf(" %8s", "cpu")
-		for _, f := range profile.Hottest(p, cpuType) {
-			cpu[f.Function] = f.Self
-		}
-	}
-	fmt.Fprintf(w, "%s  function (share of %s)\n", heading, wholeText(p, typ, whole[typ]))
-	for _, f := range functions[:min(n, len(functions))] {
-		line := shareCell(f.Self, whole[typ]) + " " + shareCell(f.Total, whole[typ])
-		if cpuType >= 0 {
-			line += " " + shareCell(cpu[f.Function], whole[cpuType])
-		}
-		fmt.Fprintf(w, "%s  %s\n", line, functionLabel(dress, p, &f, len(line)+2, width))
-	}
+	return line + fmt.Sprintf("  %s  %s  %s  overhead %s  lost %s", text.Count(s.Samples, "sample"),
+		text.Count(s.Stacks, "stack"), text.Count(s.Threads, "thread"),
+		text.Percent(s.Overhead, 1, 1), text.Thousands(s.Lost))
 }
 
-// wholeText is what shares of value typ are of. A time of all threads together is mostly more than has passed.
-func wholeText(p *profile.Profile, typ int, whole int64) string {
-	t := p.Types[typ]
-	if !t.ThreadTime() {
-		return text.Escape(t.Type)
+// summarize says what was recorded: how much, at what cost, what is missing, and where the
+// time went.
+func (r *recording) summarize(p *profile.Profile, s *sampler.Stats) {
+	w, dress, width := r.stderr, dresser(r.o.colour.style(r.stderr)), terminalWidth(r.stderr)
+	processes := map[int]bool{}
+	for _, t := range p.Tasks {
+		processes[t.PID] = true
 	}
-	return t.Type + ": " + text.Duration(time.Duration(whole)) + " of thread time"
-}
-
-// shareCell is part of whole in eight columns.
-func shareCell(part, whole int64) string {
-	return text.PadLeft(text.Cell(float64(part), float64(whole)), 8)
-}
-
-// dresser is style, or what leaves text as it is.
-func dresser(style report.Style) report.Style {
-	if style == nil {
-		return func(_ report.Part, text string) string { return text }
+	heading := fmt.Sprintf("recorded %s at %.1f Hz: %s of %s in %s", text.Duration(s.Elapsed), s.Rate,
+		text.Count(s.Samples, "sample"), text.Count(len(p.Tasks), "thread"), text.Count(len(processes), "process"))
+	fmt.Fprintln(w, dress(report.Heading, text.Wrap(heading, width, 2)))
+	fmt.Fprintln(w, text.Wrap("  "+costText(s), width, 4))
+	r.writeRemarks(s)
+	if r.o.verbose && s.Short > 0 {
+		fmt.Fprintln(w, dress(report.Cut, text.Wrap("  ! "+text.Message(shortText(s)), width, 4)))
 	}
-	return style
-}
-
-// functionLabel is a function and what it lies in, made harmless and short enough for a line of width cells of
-// which taken are used; 0 for any.
-func functionLabel(dress report.Style, p *profile.Profile, f *profile.Hot, taken, width int) string {
-	const widest = 100
-	room := widest
-	if width > 0 {
-		room = min(room, width-taken)
-	}
-	frame := &p.Frames[f.Frame]
-	name, module := text.Escape(f.Name), ""
 	switch {
-	case frame.Waits():
-		module = "  (waits)"
-	case frame.Module >= 0 && frame.Func != "":
-		module = strings.Trim(text.ShortenEnd(text.Escape(p.Modules[frame.Module].Name()), max(8, room/3)), "[]")
-		module = "  [" + module + "]"
+	case len(p.Samples) == 0 && r.child != nil:
+		fmt.Fprintln(w, "  ! no samples: the command ended before the first one")
+	case len(p.Samples) == 0:
+		fmt.Fprintln(w, "  ! no samples: nothing ran")
 	}
-	name = dress(report.Function, text.Shorten(name, max(8, room-text.Width(module))))
-	if inner, ok := strings.CutPrefix(module, "  ["); ok {
-		return name + "  " + dress(report.Module, "["+inner)
+	if line := waitingText(p); line != "" {
+		fmt.Fprintln(w, text.Wrap("  "+line, width, 4))
 	}
-	return name + module
+	writeHottest(w, dress, p, p.Default, 10, width)
+}
+
+// costText says what the recording cost the target and this machine.
+func costText(s *sampler.Stats) string {
+	line := text.Count(s.Stops, "stop")
+	if s.Stops > 0 {
+		line += fmt.Sprintf(", each for %s at the median, 90 of 100 within %s, 99 within %s, the longest %s",
+			text.Duration(s.PauseP50), text.Duration(s.PauseP90), text.Duration(s.PauseP99), text.Duration(s.PauseMax))
+	}
+	return line + fmt.Sprintf("; fpstack used %s of one CPU", text.Percent(s.Overhead, 1, 1))
+}
+
+// waitingText says how much of the thread time was waiting and how to leave that out; "" where nothing
+// waited, or where times are not what is shown.
+func waitingText(p *profile.Profile) string {
+	waiting, whole := p.Waiting()[p.Default], p.Totals()[p.Default]
+	if p.Types[p.Default] != profile.WallTime || waiting == 0 || whole == 0 {
+		return ""
+	}
+	digits := 0
+	if share := float64(waiting) / float64(whole); share < 0.01 || share > 0.99 && waiting < whole {
+		digits = 2 // not "100 %" of what is a little less
+	}
+	return text.Percent(float64(waiting), float64(whole), digits) +
+		" of thread time was waiting; --mode cpu records CPU time alone"
+}
+
+// remarks are what a person should know of a recording: what came late, what is missing.
+func remarks(s *sampler.Stats) []string {
+	var all []string
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if s.LateTicks > 0 {
+		add("%s of %s late; the next sample carries their time", text.Thousands(s.LateTicks),
+			were(s.Ticks+s.LateTicks, "sample"))
+	}
+	if n := s.Lost - s.Behind; n > 0 {
+		add("%s lost: a thread could not be stopped in time", were(n, "sample"))
+	}
+	if s.Behind > 0 {
+		add("%s lost: stacks came faster than they could be unwound", were(s.Behind, "sample"))
+	}
+	if s.MaxOverhead > 0 && s.Overhead > s.MaxOverhead {
+		add("fpstack used %s of one CPU, more than --max-overhead %.3g %%: sampling less often does not "+
+			"lower what it takes to start, to follow many threads and to read symbols",
+			text.Percent(s.Overhead, 1, 1), 100*s.MaxOverhead)
+	}
+	stacks := were(s.Stops+s.Peeks, "stack")
+	if s.Cut > 0 {
+		add("%s of %s cut: the outermost frame was not reached", text.Thousands(s.Cut), stacks)
+	}
+	if s.Late > 0 {
+		add("%s of %s read in part after the stop: the outer frames may be of a later moment", text.Thousands(s.Late),
+			stacks)
+	}
+	if s.Unsure > 0 {
+		add("%s frames whose names are not sure: what names them was read after the stop, and may have moved; a frame "+
+			"%q stands outside of them", have(s.Unsure, "sample"), profile.UnsureMark)
+	}
+	if s.Missing > 0 {
+		add("%s frames missing that a runtime has, at %q", have(s.Missing, "sample"), profile.GapMark)
+	}
+	if line := unseen(s); line != "" {
+		add("%s", line)
+	}
+	return append(all, s.Notes...)
+}
+
+// shortText says of how many samples runtimes did not get what they asked for.
+func shortText(s *sampler.Stats) string {
+	return fmt.Sprintf("of %s a runtime did not get all that it asked for, the last: %s",
+		text.Count(s.Short, "sample"), s.Shortfall)
+}
+
+// were counts what something was done to: "1 stack was", "12 stacks were".
+func were(n uint64, noun string) string {
+	if n == 1 {
+		return text.Count(n, noun) + " was"
+	}
+	return text.Count(n, noun) + " were"
+}
+
+// have counts what has something: "1 sample has", "12 samples have".
+func have(n uint64, noun string) string {
+	if n == 1 {
+		return text.Count(n, noun) + " has"
+	}
+	return text.Count(n, noun) + " have"
+}
+
+// unseen says what ended between two samples, "" for nothing.
+func unseen(s *sampler.Stats) string {
+	var line string
+	if s.Heard && s.UnmetProcesses+s.UnmetThreads > 0 {
+		var kinds []string
+		if n := s.UnmetProcesses; n > 0 {
+			kinds = append(kinds, text.Count(n, "command"))
+		}
+		if n := s.UnmetThreads; n > 0 {
+			kinds = append(kinds, text.Count(n, "thread"))
+		}
+		line = strings.Join(kinds, " and ") + " started and ended between two samples"
+		if !s.AllHeard {
+			line = "at least " + line
+		}
+	}
+	if s.Unseen < time.Millisecond {
+		return line
+	}
+	if line != "" {
+		line += "; "
+	}
+	return line + fmt.Sprintf("threads and processes that ended between two samples used %s of CPU time: "+
+		"this time counts for others like them as far as samples prove it, else as %q", text.Duration(s.Unseen),
+		"(ended unseen)")
+}
+
+// writeRemarks writes them.
+func (r *recording) writeRemarks(s *sampler.Stats) {
+	dress, width := dresser(r.o.colour.style(r.stderr)), terminalWidth(r.stderr)
+	for _, remark := range remarks(s) {
+		fmt.Fprintln(r.stderr, dress(report.Cut, text.Wrap("  ! "+text.Message(remark), width, 4)))
+	}
 }

@@ -155,7 +155,8 @@ func (w *waiting) add(d *profile.Dump) {
 	w.shown = true
 }
 
-// waitsAtRest puts into d, the dump of core c, who waits for whom: of whole, its threads, and the locks of its runtimes.
+// waitsAtRest puts into d, the dump of core c, who waits for whom: of whole, its threads, and the locks of its
+// runtimes.
 func waitsAtRest(ctx context.Context, c *core.Core, whole *snapshot.Snapshot, locks []waits.Lock, d *profile.Dump) {
 	source, facts := still.New(whole, c)
 	w := &waiting{facts: facts}

@@ -74,47 +74,45 @@ func chooseType(p **profile.Profile, typ string) error {
 	return nil
 }
 
-// unitNote says what the numbers of folded text are, which has no place for it; "" for other forms.
+// unitNote says what the numbers of a form are that has no place for it; "" for other forms.
 func (f *form) unitNote(v *view) string {
-	if f.name != "folded" {
+	if !f.bare {
 		return ""
 	}
 	return "; each number is " + v.profile.Types[v.profile.Default].Words()
 }
 
-// write writes v in form f.
-func (f *form) write(w io.Writer, v *view) error {
+func writeFolded(w io.Writer, v *view) error {
 	o := v.options
-	switch f.name {
-	case "folded":
-		opt := flame.FoldedOptions{Type: -1, Threads: o.threads || o.threadIDs, ThreadIDs: o.threadIDs,
-			Annotate: o.annotate, Warn: v.warn}
-		if v.diff != nil {
-			return flame.WriteFoldedDiff(w, v.diff, opt)
-		}
-		return flame.WriteFolded(w, v.profile, opt)
-	case "pprof":
-		opt := flame.PprofOptions{Version: version(), Warn: v.warn}
-		if v.diff != nil {
-			return flame.WritePprofDiff(w, v.diff, opt)
-		}
-		return flame.WritePprof(w, v.profile, opt)
-	case "svg":
-		return page.SVG(w, v.profile, v.page())
-	case "html":
-		return page.HTML(w, v.profile, v.page())
+	opt := flame.FoldedOptions{Type: -1, Threads: o.threads || o.threadIDs, ThreadIDs: o.threadIDs,
+		Annotate: o.annotate, Warn: v.warn}
+	if v.diff != nil {
+		return flame.WriteFoldedDiff(w, v.diff, opt)
 	}
-	if f.name == "json" && v.diff != nil {
+	return flame.WriteFolded(w, v.profile, opt)
+}
+
+func writePprof(w io.Writer, v *view) error {
+	opt := flame.PprofOptions{Version: version(), Warn: v.warn}
+	if v.diff != nil {
+		return flame.WritePprofDiff(w, v.diff, opt)
+	}
+	return flame.WritePprof(w, v.profile, opt)
+}
+
+func writeJSON(w io.Writer, v *view) error {
+	if v.diff != nil {
 		return flame.WriteJSONDiff(w, v.diff)
 	}
-	if f.name == "json" {
-		return flame.WriteJSON(w, v.profile)
-	}
+	return flame.WriteJSON(w, v.profile)
+}
+
+func writeSpeedscope(w io.Writer, v *view) error {
 	p := v.profile
-	if v.diff != nil { // speedscope knows no second side: it is values of its own
+	if v.diff != nil { // it knows no second side: that is values of its own
 		p = v.diff.Join()
 	}
-	return flame.WriteSpeedscope(w, p, flame.SpeedscopeOptions{Type: -1, Name: o.title, Version: version(),
+	return flame.WriteSpeedscope(w, p, flame.SpeedscopeOptions{Type: -1, Name: v.options.title, Version: version(),
 		Warn: v.warn})
 }
 

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/fpstack/fpstack/profile"
@@ -17,6 +18,24 @@ func TestUnitNote(t *testing.T) {
 		}
 		if got := formNamed("json").unitNote(&view{profile: p}); got != "" {
 			t.Errorf("json says its unit itself, not %q", got)
+		}
+	}
+}
+
+// TestEveryFormWrites: a row of forms is all that a format needs here, for a profile and for a comparison.
+func TestEveryFormWrites(t *testing.T) {
+	b := profile.NewBuilder(profile.SamplesCount, profile.WallTime)
+	b.Add(b.Child(0, b.Frame(profile.Frame{Func: "work", Module: -1})), -1, 1, 100)
+	for _, old := range []*profile.Profile{nil, b.Profile()} {
+		v, err := newView(b.Profile(), old, false, &viewOptions{}, func(string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range forms {
+			var out bytes.Buffer
+			if err := forms[i].write(&out, v); err != nil || out.Len() == 0 {
+				t.Errorf("%s of a comparison %v: %d bytes, %v", forms[i].name, old != nil, out.Len(), err)
+			}
 		}
 	}
 }

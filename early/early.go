@@ -6,7 +6,8 @@
 // reservations and then no memory; with less it does without one of them and can run, so that code of ours can
 // tell what is wrong: the soft limit is lowered until [Restore].
 //
-// It also notes what the runtime changes and a program that this one starts is to have as it was: standard files that are
+// It also notes what the runtime changes and a program that this one starts is to have as it was: standard files
+// that are
 // closed, which the runtime opens, and ignored signals, which it takes over ([Closed], [Ignored]).
 //
 // Sources: runtime/mpagealloc_64bit.go, runtime/fds_unix.go, initsig in runtime/signal_unix.go, getrlimit(2), linker
@@ -23,11 +24,13 @@ var tooLittle = "fpstack: the address space is limited to less than 850 MB, and 
 	"  Run it without that limit: (ulimit -v unlimited; fpstack …), or without LimitAS= in the unit. " +
 	"It reserves addresses, not memory.\n"
 
-// closed are the standard files that were closed, bit n for descriptor n; ignored are the signals that were ignored, bit
+// closed are the standard files that were closed, bit n for descriptor n; ignored are the signals that were ignored,
+// bit
 // n for signal n. The assembly writes them.
 var closed, ignored uint64
 
-// Closed reports whether descriptor fd, 0 to 2, was closed when the program began. Where the entry of the program is not
+// Closed reports whether descriptor fd, 0 to 2, was closed when the program began. Where the entry of the program is
+// not
 // ours that is not known, and false.
 func Closed(fd int) bool { return closed>>fd&1 != 0 }
 

@@ -34,7 +34,7 @@ func (j *judging) evidence(v *Verdict, sinks []sink) *Verdict {
 			v.Culprit != nil && s.tid == v.Culprit.TID {
 			continue
 		}
-		if line := "also: " + j.root(s.node) + " " + s.does; !shown[line] && !strings.Contains(v.Sentence, s.does) {
+		if line := "also: " + j.root(s.node) + " " + s.does; !shown[line] {
 			shown[line] = true
 			v.Because = append(v.Because, line)
 		}

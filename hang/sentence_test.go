@@ -223,7 +223,8 @@ func TestRepeats(t *testing.T) {
 		{"a loop", Activity{Began: 7, Repeats: []string{"sleep 1"}}, false},
 		{"a loop, of which something is rarely met", Activity{Began: 7, Repeats: []string{"sleep 1"},
 			Commands: []string{"nc -z localhost 80"}}, false},
-		{"a build", Activity{Began: 7, Repeats: []string{"sh -c as"}, Commands: []string{"cc -c a.c", "cc -c b.c"}}, true},
+		{"a build", Activity{Began: 7, Repeats: []string{"sh -c as"}, Commands: []string{"cc -c a.c", "cc -c b.c"}},
+			true},
 		{"another command", Activity{Began: 1, Commands: []string{"cc -c a.c"}}, true},
 	} {
 		j := &judging{c: &Case{Activity: row.a}}

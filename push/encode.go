@@ -129,21 +129,15 @@ func (e *encoder) add(r *Recorded) (err error) {
 	if len(values) == 0 {
 		return nil
 	}
-	if e.t.Kind.isOTLP() {
+	to := e.t.store()
+	if to.collector {
 		return e.addOTLP(r, values)
 	}
-	to, contentType := e.t.Form()
-	q := &Request{Path: to, ContentType: contentType, Profiles: len(values), Series: []uint32{r.series()}, Made: e.now}
-	switch e.t.Kind {
-	case Pyroscope:
-		err = q.pyroscope(r, values)
-	case Parca:
-		err = q.parca(r, values)
-	case Folder:
-		err = q.file(r)
-	}
+	q := &Request{Path: to.path, ContentType: to.contentType, Profiles: len(values), Series: []uint32{r.series()},
+		Made: e.now}
+	err = to.encode(q, r, values, to.limit)
 	if err == nil {
-		err = storeLimits[e.t.Kind].check(len(q.Body))
+		err = to.limit.check(len(q.Body))
 	}
 	if err == nil {
 		e.requests = append(e.requests, q)
@@ -171,7 +165,7 @@ func (e *encoder) addOTLP(r *Recorded, values []value) error {
 		return e.addOTLP(r, values)
 	}
 	if err == nil {
-		err = storeLimits[e.t.Kind].check(e.batch.Size() + otlpHead)
+		err = e.t.store().limit.check(e.batch.Size() + otlpHead)
 	}
 	if err != nil {
 		e.batch.Undo()
@@ -210,11 +204,11 @@ func (r *Recorded) series() uint32 {
 	return h.Sum32()
 }
 
-func (q *Request) pyroscope(r *Recorded, values []value) error {
+func (q *Request) pyroscope(r *Recorded, values []value, limit storeLimit) error {
 	var series []pyroscope.Series
 	for _, v := range values {
 		p := only(r.Of, v.column)
-		b, err := storeLimits[Pyroscope].pprof(p)
+		b, err := limit.pprof(p)
 		if err != nil {
 			return err
 		}
@@ -228,7 +222,7 @@ func (q *Request) pyroscope(r *Recorded, values []value) error {
 	return nil
 }
 
-func (q *Request) parca(r *Recorded, values []value) error {
+func (q *Request) parca(r *Recorded, values []value, limit storeLimit) error {
 	base := r.Base
 	if base == nil {
 		base = func(*pprof.Mapping) (uint64, bool) { return 0, false }
@@ -237,7 +231,7 @@ func (q *Request) parca(r *Recorded, values []value) error {
 	for _, v := range values {
 		p := withoutMadeNames(only(r.Of, v.column))
 		parca.Normalize(p, base)
-		b, err := storeLimits[Parca].pprof(p)
+		b, err := limit.pprof(p)
 		if err != nil {
 			return err
 		}
@@ -248,7 +242,7 @@ func (q *Request) parca(r *Recorded, values []value) error {
 }
 
 // file makes q a file of a folder: the whole profile, with who it is of in its comments.
-func (q *Request) file(r *Recorded) error {
+func (q *Request) file(r *Recorded, _ []value, _ storeLimit) error {
 	p := shallow(r.Of)
 	for _, a := range cleanAttributes(r.Attributes) {
 		p.Comments = append(p.Comments[:len(p.Comments):len(p.Comments)], a.Key+"="+a.Value)

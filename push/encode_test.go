@@ -102,7 +102,7 @@ func addSeries(t *testing.T, kind Kind, body []byte, sums map[string]*sum) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		limit := storeLimits[kind]
+		limit := (&Target{Kind: kind}).store().limit
 		for i, f := range p.Function {
 			if f.ID != uint64(i+1) || p.Location[i].ID != f.ID || p.Mapping[0].ID != 1 {
 				t.Fatalf("%s: ids are no numbers from 1 on: function %d", kind, f.ID)
@@ -182,7 +182,7 @@ func TestParts(t *testing.T) {
 			if r.Gzip {
 				body = unzip(t, body)
 			}
-			if most := storeLimits[c.kind].request; most > 0 && len(body) > most {
+			if most := (&Target{Kind: c.kind}).store().limit.request; most > 0 && len(body) > most {
 				t.Errorf("%+v: a request of %d bytes", c, len(body))
 			}
 			switch c.kind {
@@ -241,7 +241,8 @@ func TestEncodeNothing(t *testing.T) {
 	for _, s := range p.Sample {
 		s.Value[1] = 0
 	}
-	for _, kind := range []Kind{OTLPHTTP, OTLPGRPC, Pyroscope, Parca, Folder} {
+	for i := range stores {
+		kind := stores[i].kind
 		requests, dropped := (&Target{Kind: kind}).Encode([]Recorded{recorded(p)}, otlp.Scope{}, time.Now())
 		if len(requests) != 1 || requests[0].Profiles != 1 || dropped != nil {
 			t.Errorf("%s: %d requests, dropped %v", kind, len(requests), dropped)

@@ -23,8 +23,11 @@ func FuzzAnswers(f *testing.F) {
 		trailer := http.Header{"Grpc-Status": {grpc}, "Grpc-Message": {message}, "Grpc-Status-Details-Bin": {details}}
 		answer := &http.Response{StatusCode: status, Status: "200 OK", Header: h, Trailer: trailer,
 			Body: io.NopCloser(bytes.NewReader(body))}
-		for _, err := range []error{httpVerdict(answer, body, OTLPHTTP), httpVerdict(answer, body, Pyroscope),
-			grpcVerdict(answer, body, OTLPGRPC), grpcVerdict(answer, body, Parca)} {
+		for i := range stores {
+			err := httpVerdict(answer, body, &stores[i])
+			if stores[i].grpc {
+				err = grpcVerdict(answer, body, &stores[i])
+			}
 			if err == nil {
 				continue
 			}

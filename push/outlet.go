@@ -21,7 +21,7 @@ type Settings struct {
 	Scope     otlp.Scope
 	// Spool is a folder of this Outlet's own, see outfile.OpenFolder; nil: what waits is kept in memory alone.
 	Spool *os.Root
-	// Folder is the open folder of a Target of that Kind, nil for others.
+	// Folder is the open folder of a Target that is one, nil for others.
 	Folder *os.Root
 	// Limits bound the spool, or a Folder: then what waits is kept in memory alone.
 	Limits Limits
@@ -47,7 +47,7 @@ func Open(s Settings) (o *Outlet, odd []error, err error) {
 	o = &Outlet{target: s.Target, scope: s.Scope, accounts: &Accounts{}}
 	var send func(context.Context, *Request) error
 	limits, most := s.Limits, underWay
-	if s.Target.Kind == Folder {
+	if s.Target.IsFolder() {
 		if s.Folder == nil {
 			return nil, nil, errNoFolder
 		}
@@ -62,7 +62,7 @@ func Open(s Settings) (o *Outlet, odd []error, err error) {
 			odd = append(odd, warning)
 		}
 		send = sender.Send
-		if s.Target.Kind.isOTLP() {
+		if s.Target.store().collector {
 			send = sender.sendInParts
 		}
 	}

@@ -91,9 +91,9 @@ func (s *Sender) Send(ctx context.Context, r *Request) error {
 		return throughProxy(s.target, proxy, &connectError{answer.StatusCode})
 	}
 	if s.target.GRPC() {
-		return grpcVerdict(answer, text, s.target.Kind)
+		return grpcVerdict(answer, text, s.target.store())
 	}
-	return httpVerdict(answer, text, s.target.Kind)
+	return httpVerdict(answer, text, s.target.store())
 }
 
 // exchange sends q, and reads the answer.
@@ -139,8 +139,8 @@ func (s *Sender) request(ctx context.Context, r *Request) (*http.Request, error)
 	case r.Gzip:
 		q.Header.Set("Content-Encoding", "gzip")
 	}
-	if s.target.Kind == Pyroscope {
-		q.Header.Set("Connect-Protocol-Version", "1")
+	for name, value := range s.target.store().header {
+		q.Header.Set(name, value)
 	}
 	return q, nil
 }
@@ -158,14 +158,14 @@ func frame(r *Request) []byte {
 
 // httpVerdict says what an answer by HTTP means.
 // Source: opentelemetry.io/docs/specs/otlp, "Failures".
-func httpVerdict(answer *http.Response, text []byte, kind Kind) error {
+func httpVerdict(answer *http.Response, text []byte, to *storeKind) error {
 	form, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	why := string(text)
 	if strings.HasSuffix(form, "protobuf") { // google.rpc.Status
 		why = string(field(text, 2).Bytes)
 	}
-	if to := answer.Header.Get("Location"); to != "" {
-		why = "it points to " + to + "; a redirect is not followed, as a token would go there"
+	if place := answer.Header.Get("Location"); place != "" {
+		why = "it points to " + place + "; a redirect is not followed, as a token would go there"
 	}
 	r := &Refusal{Why: said(answer.Status, why), HTTP: answer.StatusCode}
 	switch answer.StatusCode {
@@ -173,9 +173,9 @@ func httpVerdict(answer *http.Response, text []byte, kind Kind) error {
 		switch {
 		case strings.HasPrefix(form, "text/"):
 			r.Why = said("the answer is a text and not that of a store", why)
-		case kind == OTLPHTTP && !wire.Valid(text):
+		case to.collector && !to.grpc && !wire.Valid(text):
 			r.Why, r.Again, r.Most = "the answer is not that of a collector", true, uncertainTries
-		case kind == OTLPHTTP:
+		case to.collector && !to.grpc:
 			return partly(text)
 		default:
 			return nil
@@ -183,15 +183,12 @@ func httpVerdict(answer *http.Response, text []byte, kind Kind) error {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		r.Again, r.After = true, retryAfter(answer.Header)
 	case http.StatusRequestTimeout, http.StatusInternalServerError:
-		if !kind.isOTLP() {
+		if !to.collector {
 			r.Again, r.After, r.Most = true, retryAfter(answer.Header), uncertainTries
 		}
 	}
 	return r
 }
-
-// isOTLP reports whether k is one of the two ways to a collector, whose specification says exactly what is tried again.
-func (k Kind) isOTLP() bool { return k == OTLPHTTP || k == OTLPGRPC }
 
 // Codes of gRPC with which a client may try again: CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE,
 // DATA_LOSS. Source: opentelemetry.io/docs/specs/otlp, "Failures".
@@ -213,7 +210,7 @@ const (
 const uncertainTries = 10
 
 // grpcVerdict says what an answer by gRPC means. Where there is no body the trailers are in the header.
-func grpcVerdict(answer *http.Response, text []byte, kind Kind) error {
+func grpcVerdict(answer *http.Response, text []byte, to *storeKind) error {
 	trailer := answer.Trailer
 	if trailer.Get("Grpc-Status") == "" {
 		trailer = answer.Header
@@ -224,7 +221,7 @@ func grpcVerdict(answer *http.Response, text []byte, kind Kind) error {
 		return &Refusal{Why: "the answer has no status of gRPC: is that a store, and this its port for gRPC?",
 			Again: true, Most: uncertainTries, HTTP: answer.StatusCode}
 	case err != nil:
-		return httpVerdict(answer, text, kind)
+		return httpVerdict(answer, text, to)
 	case code == 0:
 		if len(text) < 5 || text[0] != 0 {
 			return nil
@@ -237,7 +234,7 @@ func grpcVerdict(answer *http.Response, text []byte, kind Kind) error {
 	}
 	r := &Refusal{Why: said("gRPC status "+strconv.Itoa(code), message), Again: grpcAgain[code],
 		After: retryInfo(trailer.Get("Grpc-Status-Details-Bin")), HTTP: answer.StatusCode, GRPC: code}
-	if code == exhausted || !kind.isOTLP() && (code == unknown || code == internal) {
+	if code == exhausted || !to.collector && (code == unknown || code == internal) {
 		r.Again = true
 		if r.After == 0 {
 			r.Most = uncertainTries

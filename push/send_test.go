@@ -145,3 +145,25 @@ func TestTargets(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryStore: a row of stores has all that is needed of one.
+func TestEveryStore(t *testing.T) {
+	for i := range stores {
+		s := &stores[i]
+		if s.contentType == "" || s.collector != (s.encode == nil) {
+			t.Errorf("%s: content type %q, collector %v", s.kind, s.contentType, s.collector)
+		}
+		for _, scheme := range []string{s.plain, s.tls} {
+			address := scheme + "://c:1/x"
+			switch {
+			case scheme == "":
+				continue
+			case s.folder:
+				address = scheme + ":///var/x"
+			}
+			if got, err := ParseTarget(address); err != nil || got.Kind != s.kind || got.String() != address {
+				t.Errorf("%s: %v, %v", address, got, err)
+			}
+		}
+	}
+}

@@ -14,19 +14,6 @@ type storeLimit struct {
 	samples int // of a profile
 }
 
-// storeLimits are what stores take by default, and what of it we use.
-//
-// Source: max_request_body_size of the collector's confighttp, 20 MiB; the default of grpc-go for a message, 4 MiB,
-// which counts when it is decompressed; Pyroscope's -validation.max-profile-size-bytes, 4 MiB, and
-// -validation.max-profile-stacktrace-samples, 16,000.
-var storeLimits = map[Kind]storeLimit{
-	OTLPHTTP:  {request: 20 << 20},
-	OTLPGRPC:  {request: 4 << 20},
-	Pyroscope: {profile: 4 << 20, samples: 16_000},
-	Parca:     {request: 4 << 20, profile: 64 << 20},
-	Folder:    {request: maxRequest - maxHead},
-}
-
 // tooLargeError says that something is more than a store takes.
 type tooLargeError struct{ n, most int }
 

@@ -6,22 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/fpstack/fpstack/push/otlp"
-	"github.com/fpstack/fpstack/push/parca"
-	"github.com/fpstack/fpstack/push/pyroscope"
-)
-
-// Kind is a sort of store, and the way to it.
-type Kind string
-
-// The kinds.
-const (
-	OTLPHTTP  Kind = "otlp+http"
-	OTLPGRPC  Kind = "otlp+grpc"
-	Pyroscope Kind = "pyroscope"
-	Parca     Kind = "parca"
-	Folder    Kind = "file"
 )
 
 // Target is where profiles go.
@@ -32,26 +16,14 @@ type Target struct {
 	Path string // of a Folder
 }
 
-// schemes are those of Target.String, with the kind and whether it is encrypted.
-var schemes = []struct {
-	name string
-	kind Kind
-	tls  bool
-}{
-	{"otlp+http", OTLPHTTP, false}, {"otlp+https", OTLPHTTP, true},
-	{"otlp+grpc", OTLPGRPC, false}, {"otlp+grpcs", OTLPGRPC, true},
-	{"pyroscope", Pyroscope, false}, {"pyroscope+https", Pyroscope, true},
-	{"parca", Parca, false}, {"parca+https", Parca, true},
-	{"file", Folder, false},
-}
-
-// ports are those that stores listen on where an address has none.
-var ports = map[Kind]string{OTLPHTTP: "4318", OTLPGRPC: "4317", Pyroscope: "4040", Parca: "7070"}
-
 // Schemes lists the schemes that ParseTarget knows.
 func Schemes() (names []string) {
-	for _, s := range schemes {
-		names = append(names, s.name)
+	for i := range stores {
+		for _, name := range []string{stores[i].plain, stores[i].tls} {
+			if name != "" {
+				names = append(names, name)
+			}
+		}
 	}
 	return names
 }
@@ -63,9 +35,9 @@ func ParseTarget(address string) (*Target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read address %q: %w", address, err)
 	}
-	i := slices.Index(Schemes(), u.Scheme)
+	i := slices.IndexFunc(stores, func(s storeKind) bool { return s.plain == u.Scheme || s.tls == u.Scheme })
 	switch {
-	case i < 0:
+	case i < 0 || u.Scheme == "":
 		return nil, fmt.Errorf("read address %q: no such kind of store; use one of %s", address,
 			strings.Join(Schemes(), ", "))
 	case u.User != nil:
@@ -74,8 +46,8 @@ func ParseTarget(address string) (*Target, error) {
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("read address %q: it has a query or a fragment", address)
 	}
-	t := &Target{Kind: schemes[i].kind}
-	if t.Kind == Folder {
+	t := &Target{Kind: stores[i].kind}
+	if t.IsFolder() {
 		if t.Path = u.Path; u.Host != "" || t.Path == "" {
 			return nil, fmt.Errorf("read address %q: a folder is written file:///path", address)
 		}
@@ -85,11 +57,12 @@ func ParseTarget(address string) (*Target, error) {
 		return nil, fmt.Errorf("read address %q: no host", address)
 	}
 	if u.Port() == "" {
-		u.Host += ":" + ports[t.Kind]
+		u.Host += ":" + stores[i].port
 	}
-	u.Scheme = "http"
-	if schemes[i].tls {
+	if u.Scheme == stores[i].tls {
 		u.Scheme = "https"
+	} else {
+		u.Scheme = "http"
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/")
 	t.Base = u
@@ -98,15 +71,14 @@ func ParseTarget(address string) (*Target, error) {
 
 // String is the address, as [ParseTarget] reads it.
 func (t *Target) String() string {
-	if t.Kind == Folder {
-		return "file://" + t.Path
+	s := t.store()
+	switch {
+	case s.folder:
+		return s.plain + "://" + t.Path
+	case t.Base.Scheme == "https":
+		return s.tls + strings.TrimPrefix(t.Base.String(), "https")
 	}
-	for _, s := range schemes {
-		if s.kind == t.Kind && s.tls == (t.Base.Scheme == "https") {
-			return s.name + strings.TrimPrefix(t.Base.String(), t.Base.Scheme)
-		}
-	}
-	return t.Base.String()
+	return s.plain + strings.TrimPrefix(t.Base.String(), "http")
 }
 
 // Name is a short name for files that belong to t: no two targets have the same.
@@ -132,21 +104,12 @@ func plain(name string) string {
 
 // Form is where and as what requests for t are sent.
 func (t *Target) Form() (path, contentType string) {
-	switch t.Kind {
-	case OTLPHTTP:
-		return otlp.Path, "application/x-protobuf"
-	case OTLPGRPC:
-		return otlp.Method, "application/grpc+proto"
-	case Pyroscope:
-		return pyroscope.Path, "application/proto"
-	case Parca:
-		return parca.Method, "application/grpc+proto"
-	}
-	return "", pprofType
+	s := t.store()
+	return s.path, s.contentType
 }
 
-// pprofType is the type of a file of a Folder.
-const pprofType = "application/vnd.google.protobuf+gzip"
-
 // GRPC reports whether t is reached by gRPC.
-func (t *Target) GRPC() bool { return t.Kind == OTLPGRPC || t.Kind == Parca }
+func (t *Target) GRPC() bool { return t.store().grpc }
+
+// IsFolder reports whether t is a folder, of which there is a Path and no Base.
+func (t *Target) IsFolder() bool { return t.store().folder }

@@ -244,7 +244,8 @@ func verdictDocument(v *hang.Verdict, opt *Options) *verdictDoc {
 	doc := &verdictDoc{Kind: string(v.Kind), Hung: v.Kind.Hung(), Sentence: profile.Lossless(v.Sentence),
 		Because: losslessAll(v.Because), Lacks: losslessAll(v.Lacks)}
 	for _, t := range v.Tests {
-		doc.Tests = append(doc.Tests, runTestDoc{t.Runner, profile.Lossless(t.Name), profile.Lossless(t.File), t.Line, t.TID})
+		doc.Tests = append(doc.Tests, runTestDoc{t.Runner, profile.Lossless(t.Name), profile.Lossless(t.File),
+			t.Line, t.TID})
 	}
 	if who := v.Culprit; who != nil {
 		doc.Culprit = &hangCulpritDoc{PID: who.PID, TID: who.TID, Process: profile.Lossless(who.Process)}

@@ -1,5 +1,5 @@
-// Package report writes what was found about a process for a person or a program to read:
-// a dump as text or as JSON.
+// Package report writes what was found about a process for a person or a program to read, as text or as JSON: a dump,
+// who waits for whom, the verdict on a hang, and what check and doctor found.
 //
 // The caller provides a complete [profile.Dump]; it is not changed and not kept. A Dump may
 // hold any bytes in its names and any indices: both are data from a target.

@@ -46,7 +46,8 @@ func (w windows) estimate(threads []dumped) int {
 	return n
 }
 
-// descriptorSize is about what the C library has at the upper end of a thread's stack, bytes: glibc up to 2624 on x86-64.
+// descriptorSize is about what the C library has at the upper end of a thread's stack, bytes: glibc up to 2624 on
+// x86-64.
 const descriptorSize = 2560
 
 // expect is the room that the stack of a thread is likely to take. Its thread pointer, where the stack ends, is not

@@ -179,6 +179,8 @@ func (s *stop) add(tid int) {
 	if len(s.spare) == 0 {
 		s.spare = make([]registers, 64)
 	}
-	s.threads = append(s.threads, dumped{tracee: tracee{p: s.p, tid: tid}, registers: &s.spare[0]})
+	r := &s.spare[0]
+	r.size = 0 // its page must not be faulted in during the stop
+	s.threads = append(s.threads, dumped{tracee: tracee{p: s.p, tid: tid}, registers: r})
 	s.spare = s.spare[1:]
 }

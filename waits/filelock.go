@@ -9,6 +9,9 @@ import (
 	"github.com/fpstack/fpstack/procfs"
 )
 
+// posixLock is what /proc/locks calls a lock of fcntl(2).
+const posixLock = "POSIX"
+
 // wanted is the lock that a thread waits for.
 type wanted struct {
 	kinds       []string // of locks that can be in its way
@@ -26,7 +29,7 @@ func (s *study) flock(c *blocked, w *Wait) {
 // fcntl is a wait for a lock on a range of a file. Source: fcntl(2), "Advisory record locking".
 func (s *study) fcntl(c *blocked, w *Wait) {
 	const setLockWait, setLockWait64, ofdSetLockWait = 7, 14, 38
-	want := wanted{kinds: []string{"POSIX", "OFDLCK"}, last: math.MaxUint64, own: c.p.PID}
+	want := wanted{kinds: []string{posixLock, "OFDLCK"}, last: math.MaxUint64, own: c.p.PID}
 	switch c.int(1) {
 	case setLockWait, setLockWait64:
 	case ofdSetLockWait:
@@ -126,7 +129,7 @@ func (t *Thread) still(at time.Time) bool {
 // inTheWay reports whether l must be given back before the wanted lock can be had.
 func (w *wanted) inTheWay(l *procfs.FileLock) bool {
 	return !l.Waits && slices.Contains(w.kinds, l.Kind) && (l.Write || w.write) && l.Overlaps(w.first, w.last) &&
-		(w.own == 0 || l.PID != w.own || l.Kind != "POSIX")
+		(w.own == 0 || l.PID != w.own || l.Kind != posixLock)
 }
 
 // lies reports whether l is a lock on the file of fd. The list has the file system's own numbers, which stat may not
@@ -142,7 +145,7 @@ func lies(l *procfs.FileLock, fd *FD) bool {
 // lockHolders are the processes that have l. That of fcntl belongs to a process; the others belong to an open file,
 // which children inherit, and are found by their descriptors.
 func (s *study) lockHolders(l *procfs.FileLock, list []Holder, w *Wait) []int {
-	if l.Kind == "POSIX" {
+	if l.Kind == posixLock {
 		if l.PID <= 0 {
 			w.Unlisted = "who holds it is in another pid namespace"
 			return nil

@@ -20,6 +20,7 @@ type Graph struct {
 
 	byThread map[int]int // index in Waits
 	alone    bool        // see newGraph
+	steps    int         // that the sets of stuck threads took, for tests
 }
 
 // CycleKind says what a Cycle is.

@@ -70,6 +70,7 @@ func (w *Wait) enders() []Waker {
 // stuckSets adds the parts of the set that hang together, but those in which a deadlock keeps the others.
 func (g *Graph) stuckSets(in map[int]bool) {
 	parts := newParts()
+	joined := map[int]bool{} // processes whose threads hang together already: many may wait for one
 	for i := range g.Waits {
 		w := &g.Waits[i]
 		if !in[w.TID] {
@@ -81,13 +82,21 @@ func (g *Graph) stuckSets(in map[int]bool) {
 				parts.join(w.TID, to.TID)
 				continue
 			}
-			if p := g.Facts.Process(to.PID); p != nil { // of several who must all act one may not be known
-				for _, t := range p.Threads {
-					parts.join(w.TID, t.TID)
-				}
+			p := g.Facts.Process(to.PID)
+			if p == nil || len(p.Threads) == 0 { // of several who must all act one may not be known
+				continue
 			}
+			parts.join(w.TID, p.Threads[0].TID)
+			for _, t := range p.Threads {
+				if joined[to.PID] {
+					break
+				}
+				parts.join(p.Threads[0].TID, t.TID)
+			}
+			joined[to.PID] = true
 		}
 	}
+	g.steps = parts.steps
 	known := map[int]bool{} // parts that have a cycle that was found before
 	for i := range g.Cycles {
 		c := &g.Cycles[i]
@@ -113,9 +122,12 @@ func (g *Graph) hopeless(set []int) bool {
 }
 
 // parts is a partition of threads (union-find).
-type parts struct{ parent map[int]int }
+type parts struct {
+	parent map[int]int
+	steps  int // joins, for tests
+}
 
-func newParts() *parts { return &parts{map[int]int{}} }
+func newParts() *parts { return &parts{parent: map[int]int{}} }
 
 func (p *parts) add(tid int) {
 	if _, ok := p.parent[tid]; !ok {
@@ -136,6 +148,7 @@ func (p *parts) of(tid int) int {
 }
 
 func (p *parts) join(a, b int) {
+	p.steps++
 	p.add(a)
 	p.add(b)
 	p.parent[p.of(b)] = p.of(a)

@@ -33,6 +33,8 @@ type Options struct {
 	// Process is what sampling one process may take at least, more where Whole, which bounds everything, leaves more to
 	// each; 0: PerProcess and InAll.
 	Process, Whole time.Duration
+	// Enough reports, from the third moment on, whether no further one would say more; nil: none is spared.
+	Enough func(*hang.Case) bool
 	// Tree lists the processes, parents before their children, at each moment again.
 	Tree func() []int
 	// Done is told each dump as soon as it is made, nil for nobody.
@@ -48,7 +50,8 @@ type Options struct {
 // When moments are.
 var (
 	Usual   = []time.Duration{0, 2 * time.Second, 7 * time.Second}
-	Hurried = []time.Duration{0, time.Second} // when somebody wants us to end
+	Quick   = []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second} // with Options.Enough
+	Hurried = []time.Duration{0, time.Second}                                   // when somebody wants us to end
 )
 
 // The usual bounds.
@@ -84,6 +87,10 @@ func Run(ctx context.Context, c *hang.Case, s Sampler, opt Options) {
 			break
 		}
 		r.moment(ctx, i)
+		if i >= 2 && i < len(opt.At)-1 && opt.Enough != nil && opt.Enough(c) {
+			opt.At = opt.At[:i+1]
+			break
+		}
 	}
 	commands.look()
 	commands.tell(&c.Activity)

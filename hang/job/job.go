@@ -35,7 +35,8 @@ type Options struct {
 	// DumpSignal asks for a capture and nothing else, 0: no signal does.
 	DumpSignal syscall.Signal
 	Leftovers  Leftovers
-	// InJob says that a CI system has started us. Then the end of our parent is a trigger, and who wants us to end wants
+	// InJob says that a CI system has started us. Then the end of our parent is a trigger, and who wants us to end
+	// wants
 	// the whole tree to end.
 	InJob    bool
 	Children supervise.Children

@@ -18,8 +18,8 @@ const giveUp = 10 * time.Second
 type Ending struct {
 	// First is sent to all, SIGKILL too; 0: SIGTERM.
 	First syscall.Signal
-	// Alone says that only the command gets First at first, as its caller wanted, and that what it leaves behind gets
-	// SIGTERM.
+	// Alone says that the command alone gets First, as who sent it wanted. When it has ended, or after a quarter of
+	// Patience, all get SIGTERM.
 	Alone bool
 	// Patience is how long they may live on before SIGKILL.
 	Patience time.Duration
@@ -45,12 +45,11 @@ func (o *Orphans) End(c *Command, e *Ending) (left []int) {
 		c.Signal(e.First)
 		select {
 		case <-c.Ended():
-			e.First = syscall.SIGTERM
-		case <-late.C:
-			return o.kill(c, e)
+		case <-time.After(e.Patience / 4):
 		case <-e.Hurry:
 			return o.kill(c, e)
 		}
+		e.First = syscall.SIGTERM
 	}
 	if !o.allEnded(c) {
 		e.tell(e.First, o.Below())

@@ -5,10 +5,12 @@ package supervise
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fpstack/fpstack/procfs"
 )
@@ -58,4 +60,48 @@ func TestShellWatches(t *testing.T) {
 	if err != nil || st.Parent != os.Getppid() || st.Group != syscall.Getpgrp() {
 		t.Errorf("relations: got %+v, %v, want parent %d, group %d", st, err, os.Getppid(), syscall.Getpgrp())
 	}
+}
+
+// TestCgroupKill: what is in a cgroup of its own ends at once, with what it has started meanwhile.
+func TestCgroupKill(t *testing.T) {
+	g := newCgroup()
+	if g == nil {
+		t.Skip("no cgroup can be made here")
+	}
+	defer g.remove()
+	cmd := exec.Command("/bin/sh", "-c", "while :; do sleep 1000 & sleep 0.01; done")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	list := func() []int {
+		return procfs.Tree([]int{cmd.Process.Pid}, func(pid int) ([]int, error) {
+			var all []int
+			own := strconv.Itoa(pid)
+			text := procfs.Read("/proc/"+own+"/task/"+own+"/children", 1<<20)
+			for word := range strings.FieldsSeq(string(text)) {
+				n, _ := strconv.Atoi(word)
+				all = append(all, n)
+			}
+			return all, nil
+		})
+	}
+	for len(list()) < 5 {
+		runtime.Gosched()
+	}
+	g.kill(list)
+	if err := cmd.Wait(); err == nil {
+		t.Error("it ended well")
+	}
+	for until := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		in, err := os.ReadFile(g.dir + "/cgroup.procs")
+		if err != nil || len(in) == 0 {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatalf("processes %q are left in it", in)
+		}
+	}
+	var none *cgroup
+	none.kill(list)
+	none.remove()
 }

@@ -74,7 +74,8 @@ func (f *finder) stack(frames []profile.Frame, tid int, thread string) {
 			t.Runner, t.Name = f.python(outer, frames[:i])
 		case outer.Func == "testing.tRunner":
 			t.Runner, t.Name = "go test", goTest(frames[:i])
-		case strings.HasPrefix(outer.Func, "testing::Test::Run") || strings.HasPrefix(outer.Func, "testing::TestInfo::Run"):
+		case strings.HasPrefix(outer.Func, "testing::Test::Run") || strings.HasPrefix(outer.Func,
+			"testing::TestInfo::Run"):
 			t.Runner, t.Name = "gtest", googleTest(frames[:i])
 		case strings.HasPrefix(outer.Func, "test::__rust_begin_short_backtrace"):
 			t.Runner, t.Name = "cargo test", cargoTest(frames[:i], thread)
@@ -112,7 +113,8 @@ func ofRunner(runner string, at *profile.Frame) bool {
 	case "gtest":
 		return strings.HasPrefix(at.Func, "testing::")
 	case "cargo test":
-		return strings.HasPrefix(at.Func, "core::") || strings.HasPrefix(at.Func, "<") || strings.HasPrefix(at.Func, "test::")
+		return strings.HasPrefix(at.Func, "core::") || strings.HasPrefix(at.Func, "<") || strings.HasPrefix(at.Func,
+			"test::")
 	case "pytest", "unittest":
 		return at.Kind != profile.Python
 	}

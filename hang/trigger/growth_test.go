@@ -30,14 +30,17 @@ func TestGrowth(t *testing.T) {
 		{"the same command runs again", IOs{shell: {Parent: 1, Read: 1000, Written: 790, OwnRead: 100, Waited: 1,
 			Output: true}, other: {Parent: 5, Read: 800, OwnRead: 800, Output: true}},
 			map[procfs.Identity]bool{other: true}, 0, 0, 0},
-		{"another command begins", IOs{shell: before[shell], other: {Parent: 5, Read: 800, Written: 2, OwnRead: 800}}, nil,
+		{"another command begins", IOs{shell: before[shell], other: {Parent: 5, Read: 800, Written: 2,
+			OwnRead: 800}}, nil,
 			2, 0, 800},
-		{"the shell reads while children end", IOs{shell: {Parent: 1, Read: 9000, Written: 790, OwnRead: 130, Waited: 4}},
+		{"the shell reads while children end", IOs{shell: {Parent: 1, Read: 9000, Written: 790, OwnRead: 130,
+			Waited: 4}},
 			nil, 0, 0, 30},
 	} {
 		written, output := tt.after.Written(before, false), tt.after.Written(before, true)
 		if read := tt.after.Read(before, tt.repeats); written != tt.written || output != tt.output || read != tt.read {
-			t.Errorf("%s: written %d, of output %d, read %d; want %d, %d, %d", tt.name, written, output, read, tt.written,
+			t.Errorf("%s: written %d, of output %d, read %d; want %d, %d, %d", tt.name, written, output, read,
+				tt.written,
 				tt.output, tt.read)
 		}
 	}

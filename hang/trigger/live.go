@@ -28,7 +28,8 @@ type Live struct {
 	List func() []int
 	// Outputs are the files that they write to, as /proc/self/fd/1.
 	Outputs []string
-	// Writes is a number that grows with writes to those of Outputs that are pipes or sockets; ok is false of one that it
+	// Writes is a number that grows with writes to those of Outputs that are pipes or sockets; ok is false of one
+	// that it
 	// does not know of. nil: of none.
 	Writes func(path string) (n uint64, ok bool)
 
@@ -109,7 +110,10 @@ func ownRead(pid int) (sum uint64) {
 
 // holds reports whether process pid has one of those open.
 func holds(pid int, links []string) bool {
-	return slices.ContainsFunc(procfs.Links("/proc", pid), func(link string) bool { return slices.Contains(links, link) })
+	return slices.ContainsFunc(procfs.Links("/proc", pid), func(link string) bool {
+		return slices.Contains(links,
+			link)
+	})
 }
 
 // addNetwork adds the bytes of the sockets of processes in one network namespace.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf16"
 
 	"github.com/fpstack/fpstack/text"
@@ -45,27 +44,12 @@ type form interface {
 	annotation(a *Annotation) string
 	// shield gives the lines around text of the target, and what makes a line of it harmless.
 	shield() (before, after string, line func(string) string)
-}
-
-// forms gives that of s. token is a word that nobody can guess; now is when a group begins.
-func (s System) form(token string, now time.Time) form {
-	switch s {
-	case GitHub:
-		return github{token}
-	case GitLab:
-		return gitlab{now.Unix()}
-	case Azure:
-		return azure{}
-	case TeamCity:
-		return teamcity{}
-	case Buildkite:
-		return buildkite{}
-	}
-	return plain{}
+	// file is the command that hands a file to the system, "" where it has none. path is on one line.
+	file(kind FileKind, path string) string
 }
 
 // plain is a log that nobody reads commands from.
-type plain struct{}
+type plain struct{ noFiles }
 
 func (plain) group(string, bool) (before, after string)                { return "", "" }
 func (plain) annotation(*Annotation) string                            { return "" }
@@ -73,10 +57,18 @@ func (plain) shield() (before, after string, line func(string) string) { return 
 
 func same(s string) string { return s }
 
+// noFiles is of a system that is handed no files by its log.
+type noFiles struct{}
+
+func (noFiles) file(FileKind, string) string { return "" }
+
 // marks are the beginnings of commands, and what they become in text of the target.
 var marks = strings.NewReplacer("##[", `#\#[`, "##vso[", `#\#vso[`, "##teamcity[", `#\#teamcity[`)
 
-type github struct{ token string }
+type github struct {
+	token string
+	noFiles
+}
 
 // maxMessage is what GitHub shows of an annotation. Source: the runner cuts a message at so many characters.
 const maxMessage = 4096
@@ -111,7 +103,10 @@ func (g github) shield() (before, after string, line func(string) string) {
 	return "::stop-commands::" + g.token, "::" + g.token + "::", same
 }
 
-type gitlab struct{ at int64 }
+type gitlab struct {
+	at int64
+	noFiles
+}
 
 const section = "fpstack"
 
@@ -170,6 +165,13 @@ func (azure) annotation(a *Annotation) string {
 
 func (azure) shield() (before, after string, line func(string) string) { return "", "", marks.Replace }
 
+func (azure) file(kind FileKind, path string) string {
+	if kind != Markdown {
+		return ""
+	}
+	return "##vso[task.uploadsummary]" + azureEscapes.Replace(path)
+}
+
 type teamcity struct{}
 
 // What TeamCity takes of a problem.
@@ -207,6 +209,16 @@ func (teamcity) shield() (before, after string, line func(string) string) {
 	return "", "", marks.Replace
 }
 
+func (teamcity) file(kind FileKind, path string) string {
+	switch kind {
+	case Report:
+		return "##teamcity[publishArtifacts '" + teamcityEscape(path) + " => fpstack']"
+	case JUnitXML:
+		return "##teamcity[importData type='junit' path='" + teamcityEscape(path) + "']"
+	}
+	return ""
+}
+
 // teamcityEscape writes s between the quotes of a service message.
 func teamcityEscape(s string) string {
 	var b strings.Builder
@@ -230,7 +242,7 @@ func teamcityEscape(s string) string {
 	return b.String()
 }
 
-type buildkite struct{}
+type buildkite struct{ noFiles }
 
 func (buildkite) group(title string, open bool) (before, after string) {
 	if open {

@@ -78,29 +78,16 @@ func WriteAnnotations(w io.Writer, s System, l *Log) error {
 
 // WriteFiles says which files were written, the folder first, and hands them to s, which must find them complete.
 func WriteFiles(w io.Writer, s System, files []File) error {
-	out := &logWriter{}
+	out := &logWriter{form: s.form("", time.Time{})}
+	_, _, harmless := out.form.shield()
 	for _, f := range files {
+		path := oneLine(f.Path)
 		if f.Kind == Report {
-			_, _, harmless := s.form("", time.Time{}).shield()
-			out.line("report: " + harmless(oneLine(f.Path)))
+			out.line("report: " + harmless(path))
 		}
-		out.line(publish(s, &f))
+		out.line(out.form.file(f.Kind, path))
 	}
 	return out.end(w)
-}
-
-// publish is the command that hands a file to the system, "" where it has none.
-func publish(s System, f *File) string {
-	path := oneLine(f.Path)
-	switch {
-	case s == Azure && f.Kind == Markdown:
-		return "##vso[task.uploadsummary]" + azureEscapes.Replace(path)
-	case s == TeamCity && f.Kind == Report:
-		return "##teamcity[publishArtifacts '" + teamcityEscape(path) + " => fpstack']"
-	case s == TeamCity && f.Kind == JUnitXML:
-		return "##teamcity[importData type='junit' path='" + teamcityEscape(path) + "']"
-	}
-	return ""
 }
 
 // logWriter keeps the first error. All is written at once: others may write lines to the same log.

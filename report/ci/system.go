@@ -3,6 +3,7 @@ package ci
 import (
 	"path"
 	"strings"
+	"time"
 )
 
 // System is a CI system whose log has commands, by the name that --ci takes.
@@ -18,8 +19,34 @@ const (
 	Buildkite System = "buildkite"
 )
 
+// A Choice is a system that may be named.
+type Choice struct {
+	System System
+	Means  string // what it gets, for a person
+	// form is made with a word that nobody can guess, and the time when a group begins.
+	form func(token string, now time.Time) form
+}
+
 // Systems lists those that may be named.
-var Systems = []System{GitHub, GitLab, Azure, TeamCity, Buildkite, None}
+var Systems = []Choice{
+	{None, "plain text", func(string, time.Time) form { return plain{} }},
+	{GitHub, "GitHub Actions: annotations, step summary, groups",
+		func(token string, _ time.Time) form { return github{token: token} }},
+	{GitLab, "GitLab: sections", func(_ string, now time.Time) form { return gitlab{at: now.Unix()} }},
+	{Azure, "Azure Pipelines: issues, summary, groups", func(string, time.Time) form { return azure{} }},
+	{TeamCity, "TeamCity: build problem, blocks, artifacts", func(string, time.Time) form { return teamcity{} }},
+	{Buildkite, "Buildkite: groups, annotation", func(string, time.Time) form { return buildkite{} }},
+}
+
+// form gives that of s.
+func (s System) form(token string, now time.Time) form {
+	for _, c := range Systems {
+		if c.System == s {
+			return c.form(token, now)
+		}
+	}
+	return plain{}
+}
 
 // Getenv gives a variable of the environment, "" for none; os.Getenv is one.
 type Getenv func(name string) string

@@ -55,7 +55,8 @@ type Dir interface {
 	Make(name string) (Dir, error)
 	// Has reports whether something in it has that name.
 	Has(name string) bool
-	// Write writes a file, whole or not at all, in the place of what has the name. Nobody but its owner may read it if it
+	// Write writes a file, whole or not at all, in the place of what has the name. Nobody but its owner may read it
+	// if it
 	// is private.
 	Write(name string, private bool, write func(io.Writer) error) error
 }

@@ -236,7 +236,8 @@ func TestNoAnswer(t *testing.T) {
 		t.Errorf("it waited for %v", f.spent)
 	}
 	never := make(chan bool)
-	if _, err := Create(func() (Dir, error) { <-never; return nil, nil }, Options{Patience: time.Millisecond}); !errors.Is(
+	if _, err := Create(func() (Dir, error) { <-never; return nil, nil },
+		Options{Patience: time.Millisecond}); !errors.Is(
 		err, errand.ErrNoAnswer) {
 		t.Errorf("got %v", err)
 	}

@@ -10,8 +10,11 @@ import (
 	"strings"
 )
 
-// padded is an environment for what is copied by fpstack and by clook. It lies on the stack, above the frames,
-// and is copied with them: with this one fpstack copies some 6 KiB, and clook finds its 5, whoever runs the benchmark.
+// frames are the bytes that clook copies: about as many as fpstack, whose copy ends at the program's arguments.
+const frames = "2048"
+
+// padded is an environment, which lies on the stack above the frames: with this one clook finds its bytes, whoever runs
+// the benchmark.
 var padded = []string{"PAD=" + strings.Repeat("x", 4096)}
 
 // rate compares the most samples a second of one thread that computes under 30 frames, walked
@@ -34,7 +37,7 @@ func (b *bench) rate() error {
 			return err
 		}
 		ours = append(ours, n/2)
-		c, err := measure(b.clook, s.pid(), "2000", cpu, "5120")
+		c, err := measure(b.clook, s.pid(), "2000", cpu, frames)
 		if err != nil {
 			return err
 		}

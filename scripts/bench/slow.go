@@ -49,7 +49,7 @@ func (b *bench) slowdown(rate string) error {
 			"-p", s.pid()},
 		{"perf", "record", "-q", "-g", "-F", rate, "-o", filepath.Join(dir, "perf"), "-p", s.pid(), "--",
 			"sleep", "2.6"},
-		{b.clook, s.pid(), "2600", "-1", "5120", rate, "quick"},
+		{b.clook, s.pid(), "2600", "-1", frames, rate, "quick"},
 	}
 	if _, err := exec.LookPath("perf"); err != nil {
 		return fmt.Errorf("find perf (package linux-perf): %w", err)

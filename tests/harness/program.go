@@ -120,7 +120,7 @@ func build(t testing.TB, file string) {
 func Await(t testing.TB, file, ready string) {
 	t.Helper()
 	var text []byte
-	for range 1200 {
+	for range 2400 {
 		text, _ = os.ReadFile(file)
 		if text != nil && strings.Contains(string(text), ready) {
 			return

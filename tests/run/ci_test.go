@@ -95,7 +95,8 @@ func TestKillAfter(t *testing.T) {
 	word := mark()
 	script := `trap '' TERM; (setsid sh -c 'trap "" TERM; while :; do sleep ` + word + `; done' &) ; sleep ` + word +
 		` & sleep 0.3; kill -STOP $!; while :; do sleep ` + word + `; done`
-	j := start(t, []string{"CI=true"}, fpstack, "run", "--kill-after", "0.5", "--grace", "0.5", "--", "sh", "-c", script)
+	j := start(t, []string{"CI=true"}, fpstack, "run", "--kill-after", "0.5", "--grace", "0.5", "--", "sh", "-c",
+		script)
 	await(t, "three sleep", func() bool { return len(marked(word)) >= 3 })
 	j.Process.Signal(syscall.SIGTERM)
 	_, state := j.end(t)

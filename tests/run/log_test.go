@@ -65,8 +65,10 @@ func TestNothingCanBeWritten(t *testing.T) {
 			status int
 			death  syscall.Signal
 		}{
-			{"a limit", "--deadline 1 --kill-after 1", "sleep WORD & trap '' TERM; while :; do sleep WORD; done", 0, 124, 0},
-			{"a limit, with a report", "--deadline 1 --kill-after 1 --report FIFO/report --junit FIFO/fifo", "sleep WORD; :", 0,
+			{"a limit", "--deadline 1 --kill-after 1", "sleep WORD & trap '' TERM; while :; do sleep WORD; done", 0,
+				124, 0},
+			{"a limit, with a report", "--deadline 1 --kill-after 1 --report FIFO/report --junit FIFO/fifo",
+				"sleep WORD; :", 0,
 				124, 0},
 			{"a signal", "--grace 2 --junit FIFO/fifo", "sleep WORD", syscall.SIGTERM, -1, syscall.SIGTERM},
 			{"the end", "--junit FIFO/fifo --leftovers kill", "setsid sleep WORD & sleep 1; exit 3", 0, 3, 0},
@@ -78,7 +80,8 @@ func TestNothingCanBeWritten(t *testing.T) {
 					t.Fatal(err)
 				}
 				args := append([]string{"run"}, strings.Fields(strings.ReplaceAll(tt.flags, "FIFO", dir))...)
-				cmd := exec.Command(fpstack, append(args, "--", "bash", "-c", strings.ReplaceAll(tt.script, "WORD", word))...)
+				cmd := exec.Command(fpstack, append(args, "--", "bash", "-c", strings.ReplaceAll(tt.script, "WORD",
+					word))...)
 				cmd.Stderr = log.make(t)
 				if err := begin(cmd); err != nil {
 					t.Fatal(err)
@@ -160,7 +163,8 @@ dd if=/dev/zero of="$DIR/filler" bs=4k count=1 2>/dev/null; exec "$@"`, "-"},
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			args := append(around[1:], fpstack, "run", "--deadline", "0.5", "--report", dir+"/report", "--", "sleep", mark())
+			args := append(around[1:], fpstack, "run", "--deadline", "0.5", "--report", dir+"/report", "--", "sleep",
+				mark())
 			cmd := exec.Command(around[0], args...)
 			cmd.Env = append(without(os.Environ(), "CI"), "DIR="+dir)
 			out, err := cmd.CombinedOutput()

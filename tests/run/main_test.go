@@ -99,9 +99,15 @@ func (j *job) text(t *testing.T) string {
 // await returns when f is true.
 func await(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for until := time.Now().Add(30 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+	awaitFor(t, 30*time.Second, what, f)
+}
+
+// awaitFor is await for what may take long.
+func awaitFor(t *testing.T, most time.Duration, what string, f func() bool) {
+	t.Helper()
+	for until := time.Now().Add(most); !f(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(until) {
-			t.Fatalf("not within 30 s: %s", what)
+			t.Fatalf("not within %v: %s", most, what)
 		}
 	}
 }

@@ -31,7 +31,8 @@ func TestPassedOn(t *testing.T) {
 	script := write("heeds.js", `for (const s of ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2", "SIGWINCH"])
   process.on(s, () => { console.log("got", s); process.exit(7); });
 console.log("ready"); setInterval(() => {}, 1000);`)
-	test := write("test_waits.py", "import time\ndef test_waits():\n    print('ready', flush=True)\n    time.sleep(5)\n")
+	test := write("test_waits.py",
+		"import time\ndef test_waits():\n    print('ready', flush=True)\n    time.sleep(5)\n")
 	const child = `trap 'echo got; exit 5' %[1]s; echo ready; for i in {1..60}; do sleep 0.1; done`
 	for _, tt := range []struct {
 		name   string
@@ -43,8 +44,10 @@ console.log("ready"); setInterval(() => {}, 1000);`)
 		{"bash heeds HUP", syscall.SIGHUP, []string{"bash", "-c", fmt.Sprintf(child, "HUP")}, "ready"},
 		{"bash heeds USR2", syscall.SIGUSR2, []string{"bash", "-c", fmt.Sprintf(child, "USR2")}, "ready"},
 		{"bash heeds ALRM", syscall.SIGALRM, []string{"bash", "-c", fmt.Sprintf(child, "ALRM")}, "ready"},
-		{"bash heeds a signal for real time", syscall.Signal(40), []string{"bash", "-c", fmt.Sprintf(child, "40")}, "ready"},
-		{"bash does not heed TERM", syscall.SIGTERM, []string{"bash", "-c", "echo ready; sleep 5; echo never"}, "ready"},
+		{"bash heeds a signal for real time", syscall.Signal(40), []string{"bash", "-c", fmt.Sprintf(child, "40")},
+			"ready"},
+		{"bash does not heed TERM", syscall.SIGTERM, []string{"bash", "-c", "echo ready; sleep 5; echo never"},
+			"ready"},
 		{"its child does not get it", syscall.SIGTERM, []string{"bash", "-c", `trap 'echo got; wait; exit 5' TERM
 (trap 'echo child' TERM; for i in {1..30}; do sleep 0.1; done; echo whole) & echo ready; wait`}, "ready"},
 		{"make", syscall.SIGTERM, []string{"make", "-C", dir, "-f", makefile}, "ready"},
@@ -52,8 +55,10 @@ console.log("ready"); setInterval(() => {}, 1000);`)
 		{"node", syscall.SIGTERM, []string{"node", script}, "ready"},
 		{"node, WINCH", syscall.SIGWINCH, []string{"node", script}, "ready"},
 		{"node, INT", syscall.SIGINT, []string{"node", script}, "ready"},
-		{"pytest, INT", syscall.SIGINT, []string{"pytest", "-sq", "--no-header", "-p", "no:cacheprovider", test}, "ready"},
-		{"pytest, TERM", syscall.SIGTERM, []string{"pytest", "-sq", "--no-header", "-p", "no:cacheprovider", test}, "ready"},
+		{"pytest, INT", syscall.SIGINT, []string{"pytest", "-sq", "--no-header", "-p", "no:cacheprovider", test},
+			"ready"},
+		{"pytest, TERM", syscall.SIGTERM, []string{"pytest", "-sq", "--no-header", "-p", "no:cacheprovider", test},
+			"ready"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -149,10 +154,12 @@ func TestAnyGroup(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "python3")
 	word := mark()
-	join := fmt.Sprintf("import os, sys; os.setpgid(0, os.getpgid(int(sys.argv[1]))); os.execvp('sleep', ['sleep', '%s'])",
+	join := fmt.Sprintf("import os, sys; os.setpgid(0, os.getpgid(int(sys.argv[1]))); "+
+		"os.execvp('sleep', ['sleep', '%s'])",
 		word)
-	j := start(t, nil, fpstack, "run", "--deadline", "1", "--", "bash", "-c", `python3 -c "$0" $PPID & setsid sleep `+word+
-		" & sleep "+word, join)
+	j := start(t, nil, fpstack, "run", "--deadline", "1", "--", "bash", "-c",
+		`python3 -c "$0" $PPID & setsid sleep `+word+
+			" & sleep "+word, join)
 	out, state := j.end(t)
 	if left := marked(word); len(left) > 0 || state.ExitCode() != 124 {
 		t.Errorf("status %d, processes %v are left", state.ExitCode(), left)
@@ -169,7 +176,8 @@ func TestAnyGroup(t *testing.T) {
 // A standard file that was closed is closed for the command, and a signal that was ignored is ignored.
 func TestClosedFiles(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []string{"cat <&-", "echo x >&-", "ls /none 2>&-", "sh -c 'exec 3</dev/null; ls /proc/self/fd' <&-",
+	for _, tt := range []string{"cat <&-", "echo x >&-", "ls /none 2>&-",
+		"sh -c 'exec 3</dev/null; ls /proc/self/fd' <&-",
 		"sh -c 'kill -PIPE $$; echo lives'"} {
 		var seen [2]string
 		for i, before := range []string{"", fpstack + " run -- "} {
@@ -216,7 +224,8 @@ func TestSuccess(t *testing.T) {
 		status int
 	}{{"trap 'exit 0' TERM", 0}, {"trap 'exit 4' TERM", 4}} {
 		junit := filepath.Join(dir, fmt.Sprint(tt.status))
-		j := start(t, []string{"GITHUB_ACTIONS=true"}, fpstack, "run", "--grace", "2", "--junit", junit, "--", "bash", "-c",
+		j := start(t, []string{"GITHUB_ACTIONS=true"}, fpstack, "run", "--grace", "2", "--junit", junit, "--",
+			"bash", "-c",
 			tt.script+"; echo ready; while :; do sleep 0.5; done")
 		await(t, "ready", func() bool { return strings.Contains(j.text(t), "ready") })
 		j.Process.Signal(syscall.SIGTERM)

@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fpstack/fpstack/tests/harness"
 )
@@ -22,46 +24,57 @@ func TestWhichTest(t *testing.T) {
 		{"pytest", "tests/test_shop.py", `import threading
 class TestTill:
     def test_open(self):
+        open("ready", "w").close()
         threading.Event().wait()
 `, []string{"pytest"}, nil, []string{"pytest", "-q"}, "in the test tests/test_shop.py::TestTill::test_open"},
 		{"a fixture of pytest", "conftest.py", `import pytest, time
 @pytest.fixture
 def till():
+    open("ready", "w").close()
     time.sleep(1000)
-def pytest_collect_file(file_path, parent):
-    return None
 `, []string{"pytest"}, []string{"sh", "-c", "printf 'def test_open(till):\n    pass\n' >test_till.py"},
 			[]string{"pytest", "-q"}, "in the test fixture conftest.py::till"},
 		{"unittest", "test_till.py", `import time, unittest
 class Till(unittest.TestCase):
     def test_open(self):
+        open("ready", "w").close()
         time.sleep(1000)
 `, []string{"python3"}, nil, []string{"python3", "-m", "unittest", "-q"}, "in the test test_till.py::Till::test_open"},
 		{"go test", "till_test.go", `package till
-import "testing"
-func TestTill(t *testing.T) { t.Run("opens", func(t *testing.T) { <-make(chan int) }) }
+import ("os"; "testing"; "time")
+func TestTill(t *testing.T) {
+	t.Run("opens", func(t *testing.T) { os.WriteFile("ready", nil, 0o644); time.Sleep(time.Hour) })
+}
 func TestOther(t *testing.T) {}
 `, []string{"go"}, []string{"sh", "-c", "printf 'module till\ngo 1.24\n' >go.mod; go test -c -o till.test"},
 			[]string{"./till.test"}, "in the test TestTill (subtest func1)"},
 		{"googletest", "till.cc", `#include <gtest/gtest.h>
 #include <unistd.h>
-TEST(TillTest, Opens) { sleep(1000); }
+TEST(TillTest, Opens) { fclose(fopen("ready", "w")); sleep(1000); }
 int main(int c, char **v) { testing::InitGoogleTest(&c, v); return RUN_ALL_TESTS(); }
 `, []string{"g++"}, []string{"g++", "-g", "-o", "till", "till.cc", "-lgtest", "-lpthread"}, []string{"./till"},
 			"in the test TillTest.Opens"},
 		{"cargo test", "till.rs", `mod drawer_tests {
     #[test]
-    fn opens_when_asked() { std::thread::sleep(std::time::Duration::from_secs(1000)); }
+    fn opens_when_asked() {
+        std::fs::write("ready", "").unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(1000));
+    }
     #[test]
     fn closes() {}
 }
-`, []string{"rustc"}, []string{"rustc", "--test", "-g", "--edition", "2021", "till.rs", "-o", "till"}, []string{"./till"},
+`, []string{"rustc"}, []string{"rustc", "--test", "-g", "--edition", "2021", "till.rs", "-o", "till"},
+			[]string{"./till"},
 			"in the test drawer_tests::opens_when_asked"},
 		{"node:test, it runs", "till.test.js", `const test = require("node:test");
-test("opens", function opens() { while (true) {} });
+test("opens", function opens() { require("fs").writeFileSync("ready", ""); while (true) {} });
 `, []string{"node"}, nil, []string{"node", "--test", "till.test.js"}, "in the test till.test.js:2 opens"},
 		{"node:test, it waits", "till.test.js", `const test = require("node:test");
-test("opens", async () => { setInterval(() => {}, 1000); await new Promise(() => {}); });
+test("opens", async () => {
+  require("fs").writeFileSync("ready", "");
+  setInterval(() => {}, 1000);
+  await new Promise(() => {});
+});
 `, []string{"node"}, nil, []string{"node", "--test", "till.test.js"}, "in the test till.test.js"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,19 +88,25 @@ test("opens", async () => { setInterval(() => {}, 1000); await new Promise(() =>
 			if err := os.WriteFile(path, []byte(tt.text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			in := func(argv []string) (string, int) {
-				j := start(t, []string{"GITHUB_ACTIONS=true"}, "sh", append([]string{"-c", `cd "$0" && exec "$@"`, dir}, argv...)...)
-				out, state := j.end(t)
-				return out, state.ExitCode()
+			in := func(argv []string) *job {
+				const there = `cd "$0" && exec "$@"`
+				return start(t, []string{"GITHUB_ACTIONS=true"}, "sh", append([]string{"-c", there, dir}, argv...)...)
 			}
 			if tt.build != nil {
-				if out, status := in(tt.build); status != 0 {
+				if out, state := in(tt.build).end(t); !state.Success() {
 					t.Skipf("it cannot be built here: %s", out)
 				}
 			}
 			junit := filepath.Join(dir, "junit.xml")
-			argv := append([]string{fpstack, "run", "--deadline", "3", "--ci", "github", "--junit", junit, "--"}, tt.run...)
-			out, status := in(argv)
+			j := in(append([]string{fpstack, "run", "--grace", "9", "--junit", junit, "--"}, tt.run...))
+			// A runner may take a while to begin.
+			awaitFor(t, 3*time.Minute, "the test runs", func() bool {
+				_, err := os.Stat(dir +
+					"/ready")
+				return err == nil
+			})
+			j.Process.Signal(syscall.SIGTERM)
+			out, state := j.end(t)
 			test, err := os.ReadFile(junit)
 			annotation := ""
 			for line := range strings.Lines(out) {
@@ -95,10 +114,12 @@ test("opens", async () => { setInterval(() => {}, 1000); await new Promise(() =>
 					annotation = line
 				}
 			}
-			if status != 124 || err != nil || strings.Count(out, tt.want) < 2 ||
-				!strings.Contains(strings.ReplaceAll(annotation, "%3A", ":"), tt.want) || !strings.Contains(string(test), tt.want) {
-				t.Errorf("status %d, want %q in the log, the annotation\n%s\nand JUnit\n%s (%v)\n%s", status, tt.want, annotation,
-					test, err, out)
+			if state.Success() || err != nil || strings.Count(out, tt.want) < 2 || !strings.Contains(annotation,
+				tt.want) ||
+				!strings.Contains(string(test), tt.want) {
+				t.Errorf("%v, want %q in the log, the annotation\n%s\nand JUnit\n%s (%v)\n%s", state, tt.want,
+					annotation, test,
+					err, out)
 			}
 		})
 	}

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/tests/walked"
 )
 
 var (
-	full    = flag.Bool("full", false, "all versions, modes and scripts, and a table")
+	full    = memory.Full
 	samples = flag.Int("samples", 60, "samples of each script")
 )
 

@@ -69,13 +69,13 @@ func launch(t testing.TB, dir string, argv ...string) *exec.Cmd {
 // until waits for a condition.
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for range 600 {
+	for range 2400 {
 		if done() {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Fatalf("not in 30 s: %s", what)
+	t.Fatalf("not in two minutes: %s", what)
 }
 
 // freePort is a port on which nobody listens now.

@@ -36,7 +36,7 @@ var buildRows = []row{
 		is:   truth{state: hangs, culprit: "^cat 2", waits: opening}},
 	{name: "bash asks a question", needs: []string{"bash"}, input: true, ready: "Geographic",
 		argv: []string{"bash", "-c", `printf 'Configuring tzdata\nGeographic area: '; read -r area`},
-		is:   truth{state: hangs, culprit: "^bash", waits: []string{"data in a pipe"}}},
+		is:   truth{state: hangs, culprit: "^bash", waits: []string{"pipe-data"}}},
 	{name: "bash daemon keeps the output", needs: []string{"bash", "setsid"}, ready: "ready",
 		argv: []string{"bash", "-c", `echo ready; x=$( (setsid sleep 1000 &) ); echo "$x"`},
 		is:   truth{state: hangs, culprit: "^sleep 1000"}},
@@ -91,4 +91,4 @@ var buildRows = []row{
 		is: truth{state: healthy}},
 }
 
-var opening = []string{"somebody to open the other end of a FIFO"}
+var opening = []string{"open"}

@@ -64,5 +64,5 @@ func module(name string) map[string]string {
 	if err != nil {
 		panic(err) // a table of this package
 	}
-	return map[string]string{"go.mod": "module example.com/queue\n\ngo 1.21\n", name: string(text)}
+	return map[string]string{"go.mod": "module example.com/queue\n\ngo 1.22\n", name: string(text)}
 }

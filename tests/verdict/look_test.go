@@ -31,7 +31,7 @@ type answer struct {
 	Waits *struct {
 		Threads []struct {
 			PID, TID int
-			Wait     *struct{ Kind string }
+			Wait     *struct{ Sort string }
 		}
 	}
 	status int
@@ -129,8 +129,9 @@ func (is *truth) compare(a *answer, p *harness.Program) map[aspect]string {
 		found[function] = is.compareFunction(a, p)
 	}
 	if len(is.waits) > 0 {
-		if kind := a.waits(); !slices.Contains(is.waits, kind) {
-			found[waitsFor] = fmt.Sprintf("got %q, want one of %q", kind, is.waits)
+		found[waitsFor] = ""
+		if sort := a.waits(); !slices.Contains(is.waits, sort) {
+			found[waitsFor] = fmt.Sprintf("got %q, want one of %q", sort, is.waits)
 		}
 	}
 	return found
@@ -196,7 +197,7 @@ func (a *answer) commandLine(pid int) string {
 	return ""
 }
 
-// waits is the kind of what the culprit waits for, "" where it is not known.
+// waits is the sort of what the culprit waits for, "" where it is not known.
 func (a *answer) waits() string {
 	who := a.Verdict.Culprit
 	if who == nil || a.Waits == nil {
@@ -204,7 +205,7 @@ func (a *answer) waits() string {
 	}
 	for _, t := range a.Waits.Threads {
 		if t.Wait != nil && (t.TID == who.TID || who.TID == 0 && t.TID == who.PID) {
-			return t.Wait.Kind
+			return t.Wait.Sort
 		}
 	}
 	return ""

@@ -22,8 +22,8 @@ var (
 var (
 	fpstack string
 	scratch string
-	// computing bounds the rows that take a CPU: more at once would starve each other.
-	computing = make(chan struct{}, max(1, runtime.NumCPU()-1))
+	// computing bounds the rows that take a CPU: many at once would starve each other.
+	computing = make(chan struct{}, runtime.NumCPU()+1)
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

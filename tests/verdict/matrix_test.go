@@ -5,6 +5,7 @@ package verdict
 import (
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -39,11 +40,17 @@ func (c counts) share(what aspect) string {
 	return fmt.Sprintf("%d of %d (%.1f %%)", n.right, n.all, 100*float64(n.right)/float64(n.all))
 }
 
+// miss is how often an aspect of a row was wrong, and how the last time.
+type miss struct {
+	times int
+	last  string
+}
+
 // tally is what TestMatrix counts.
 type tally struct {
 	sync.Mutex
 	states  map[state]counts
-	wrong   map[string]map[aspect]int // rows, and how often each aspect was wrong
+	wrong   map[string]map[aspect]*miss // by row
 	longest int
 	skipped []string
 }
@@ -58,9 +65,13 @@ func (m *tally) add(r *row, found map[aspect]string, sentence string) {
 		m.states[r.is.state].add(what, wrong == "")
 		if wrong != "" {
 			if m.wrong[r.name] == nil {
-				m.wrong[r.name] = map[aspect]int{}
+				m.wrong[r.name] = map[aspect]*miss{}
 			}
-			m.wrong[r.name][what]++
+			if m.wrong[r.name][what] == nil {
+				m.wrong[r.name][what] = &miss{}
+			}
+			m.wrong[r.name][what].times++
+			m.wrong[r.name][what].last = wrong
 		}
 	}
 	m.longest = max(m.longest, len([]rune(sentence)))
@@ -75,7 +86,7 @@ func TestMatrix(t *testing.T) {
 	if *load {
 		keepBusy(t)
 	}
-	m := &tally{states: map[state]counts{}, wrong: map[string]map[aspect]int{}}
+	m := &tally{states: map[state]counts{}, wrong: map[string]map[aspect]*miss{}}
 	t.Run("rows", func(t *testing.T) {
 		for i := range rows {
 			r := &rows[i]
@@ -100,12 +111,15 @@ func TestMatrix(t *testing.T) {
 
 func (m *tally) print() {
 	commit, _ := exec.Command("git", "describe", "--always", "--dirty").Output()
-	beside := "a machine with nothing else of ours"
+	average, _ := os.ReadFile("/proc/loadavg")
+	beside := ""
 	if *load {
-		beside = fmt.Sprintf("%d threads that compute", busy())
+		beside = fmt.Sprintf(", beside %d threads that compute", busy())
 	}
-	fmt.Printf("%s, %s, %d rows, %d rounds each, beside %s\n\n", strings.TrimSpace(string(commit)),
-		time.Now().UTC().Format(time.DateOnly), len(rows), *rounds, beside)
+	fmt.Printf("%s, %s, %d rows, %d rounds each%s; load average at the end %.11s on %d CPUs\n\n",
+		strings.TrimSpace(string(commit)), time.Now().UTC().Format(time.DateOnly), len(rows), *rounds, beside, average,
+		runtime.NumCPU())
+	fmt.Print("| what | right |\n|---|---|\n")
 	well, bad := m.states[healthy], m.states[hangs]
 	for _, line := range [][2]string{
 		{"healthy, not called hung", well.share(verdict)},
@@ -123,11 +137,9 @@ func (m *tally) print() {
 	}
 	fmt.Println()
 	for _, name := range slices.Sorted(maps.Keys(m.wrong)) {
-		var parts []string
 		for _, what := range slices.Sorted(maps.Keys(m.wrong[name])) {
-			parts = append(parts, fmt.Sprintf("%s %d×", what, m.wrong[name][what]))
+			fmt.Printf("wrong: %s: %s, %d times: %s\n", name, what, m.wrong[name][what].times, m.wrong[name][what].last)
 		}
-		fmt.Printf("wrong: %s: %s\n", name, strings.Join(parts, ", "))
 	}
 	for _, name := range m.skipped {
 		fmt.Printf("skipped: %s\n", name)

@@ -42,7 +42,7 @@ type truth struct {
 	// function matches the name of the innermost function of the user's own code. Where a file of the row has lines
 	// with HERE, it is one of these lines. "": there is none, or none that could be known.
 	function string
-	// waits are the kinds of what the culprit waits for, as fpstack.waits/1 has them; none: it is no wait of a thread.
+	// waits are the sorts of what the culprit waits for, as fpstack.waits/1 has them; none: it is no wait of a thread.
 	waits []string
 }
 
@@ -52,7 +52,7 @@ type state string
 const (
 	hangs   state = "hung"
 	healthy state = "healthy"
-	// spins: it runs in one place all the time. Whether that ever ends nobody can know, so that both are right.
+	// spins: it does the same all the time. Whether that ever ends nobody can know, so that both are right.
 	spins state = "spins"
 )
 

@@ -24,7 +24,7 @@ var runRows = []row{
 		is: truth{state: hangs, trigger: "idle", culprit: "^cat f", waits: opening}},
 	{name: "run loop that waits for a port", needs: []string{"sh"}, by: runs("--idle", "4s"),
 		argv: []string{"sh", "-c", "until test -e port; do sleep 1; done"},
-		is:   truth{state: hangs, trigger: "idle", culprit: "^sh -c until|^sleep 1"}},
+		is:   truth{state: spins, trigger: "idle", culprit: "^sh -c until|^sleep 1"}},
 	{name: "run coroutine that waits for a future", needs: python, files: one("settle.py"), by: runs("--idle", "3s"),
 		argv: []string{"python3", "settle.py"},
 		is:   truth{state: hangs, trigger: "idle", culprit: "settle.py", function: "fetch"}},
@@ -37,8 +37,8 @@ var runRows = []row{
 		argv: []string{"sh", "-c", "for i in 1 2 3 4 5 6 7; do echo step $i; sleep 1.1; done"},
 		is:   truth{state: healthy, trigger: "none"}},
 	{name: "healthy run computes in silence", needs: append(gcc, "make"), files: one("compute.c"), cpu: true,
-		texts: map[string]string{"Makefile": "all:\n\t@./compute 4 >/dev/null\n"}, argv: []string{"make", "-j2"},
-		by: runs("--idle", "3s"), is: truth{state: healthy, trigger: "none"}},
+		texts: map[string]string{"Makefile": "all:\n\t@./compute 3 >/dev/null\n"}, argv: []string{"make", "-j2"},
+		by: runs("--idle", "2s"), is: truth{state: healthy, trigger: "none"}},
 	{name: "healthy run starts new commands", needs: []string{"sh"}, by: runs("--idle", "3s"),
 		argv: []string{"sh", "-c", "for i in 1 2 3 4 5 6 7; do sleep 1.$i; done"},
 		is:   truth{state: healthy, trigger: "none"}},
@@ -47,7 +47,7 @@ var runRows = []row{
 }
 
 // patience is how long a command may run that no other limit ends.
-const patience = "25s"
+const patience = "40s"
 
 // runs has `fpstack run` with these options start the program, and reads the report; where there is none, the command
 // has ended by itself.

@@ -66,7 +66,7 @@ func judgeDump(t testing.TB, p *harness.Program, args ...string) *answer {
 		Process struct{ PID int }
 		Threads []struct {
 			TID   int
-			Wait  *struct{ Kind string }
+			Wait  *struct{ Sort string }
 			Stack struct{ Frames []frame }
 		}
 		Waits *struct {
@@ -100,7 +100,7 @@ func judgeDump(t testing.TB, p *harness.Program, args ...string) *answer {
 			who.Frame = &thread.Stack.Frames[at]
 		}
 		if thread.Wait != nil {
-			a.dumped = thread.Wait.Kind
+			a.dumped = thread.Wait.Sort
 		}
 	}
 	return a

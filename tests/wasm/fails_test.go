@@ -11,41 +11,19 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/resolve"
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tests/memory"
+	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
-	"github.com/fpstack/fpstack/vm"
 )
 
-// step is a frame of a stack as far as a runtime and the walk say what it is.
-type step struct {
-	pc, cfa mem.Addr
-	name    string // as WebAssembly, "" for none
-}
-
 // walk walks the stack of th by runtimes of their own that know of the process what m has.
-func (h *target) walk(snap *snapshot.Snapshot, th *snapshot.Thread, m mem.Reader) (unwind.Stack, []step, error) {
-	image := h.image
-	image.Memory = m
-	runtimes := vm.NewTable(vm.Kinds, nil).Process(image)
-	runtimes.Scan(h.set)
-	w := unwind.NewWalker(h.set, h.names)
-	w.Use(runtimes)
-	s := w.Walk(th, snap.Reader(th, m), unwind.Options{})
-	var steps []step
-	for i := range s.Frames {
-		f := &s.Frames[i]
-		out := step{pc: f.PC, cfa: f.CFA}
-		if r, ok := f.Runtime.(resolve.SiteNamer); ok && f.Site != 0 {
-			for _, n := range r.Frames(f.Site) {
-				out.name += fmt.Sprintf("%s+%#x %s@%#x;", n.Func, n.Offset, n.File, n.ModuleAddr)
-			}
-		}
-		steps = append(steps, out)
-	}
-	return s, steps, runtimes.Err()
+func (h *target) walk(snap *snapshot.Snapshot, th *snapshot.Thread, m mem.Reader) (unwind.Stack, []walked.Step, error) {
+	return walked.Steps(h.set, h.image, m, snap, th, func(f *profile.Frame) string {
+		return fmt.Sprintf("%s+%#x %s@%#x", f.Func, f.Offset, f.File, f.ModuleAddr)
+	})
 }
 
 // lesser is a name as far as it is known without what an image may lack, which is told: places, names of any bytes.
@@ -63,37 +41,6 @@ func (l later) ReadMem(b []byte, a mem.Addr) (int, error) {
 		copy(b[:n], bytes.ReplaceAll(b[:n], []byte(name), []byte(strings.ToUpper(name))))
 	}
 	return n, err
-}
-
-// less says what of a stack is neither as in the whole one nor missing with a mark, "" for nothing.
-func less(s *unwind.Stack, got, whole []step, problem error) string {
-	marked := problem != nil || s.Stop != unwind.Root
-	at := 0
-	for i := range got {
-		f := &s.Frames[i]
-		marked = marked || f.Note != "" || f.Gap
-		n := slices.IndexFunc(whole[at:], func(w step) bool { return w.pc == got[i].pc && w.cfa == got[i].cfa })
-		switch {
-		case n < 0 && !marked:
-			return fmt.Sprintf("frame %d, %#x, is another's", i, uint64(f.PC))
-		case n < 0:
-			continue
-		case n > 0 && !marked:
-			return fmt.Sprintf("frames before %d are missing without a mark", i)
-		}
-		at += n + 1
-		switch want := whole[at-1].name; {
-		case got[i].name == "" && want != "" && f.Note == "" && problem == nil:
-			return fmt.Sprintf("frame %d has no name, and does not say why", i)
-		case got[i].name != "" && got[i].name != want && !f.Unsure &&
-			(problem == nil && f.Note == "" || lesser(got[i].name) != lesser(want)):
-			return fmt.Sprintf("frame %d is %s, want %s", i, got[i].name, want)
-		}
-	}
-	if at < len(whole) && !marked {
-		return "its end is missing without a mark"
-	}
-	return ""
 }
 
 // TestEveryReadFails: whichever read of the target fails, and whatever was not copied in the stop, what is shown of a
@@ -117,7 +64,7 @@ func TestEveryReadFails(t *testing.T) {
 func (h *target) everyReadFails(snap *snapshot.Snapshot, th *snapshot.Thread) {
 	reads := &memory.Failing{Reader: h.image.Memory}
 	s, whole, err := h.walk(snap, th, reads)
-	named := slices.ContainsFunc(whole, func(s step) bool { return s.name != "" })
+	named := slices.ContainsFunc(whole, func(s walked.Step) bool { return s.Name != "" })
 	if err != nil || s.Stop != unwind.Root || !named {
 		h.t.Fatalf("not whole: %v %v %v", err, s.Stop, whole)
 	}
@@ -125,8 +72,8 @@ func (h *target) everyReadFails(snap *snapshot.Snapshot, th *snapshot.Thread) {
 	try := func(what string, th *snapshot.Thread, m mem.Reader) {
 		cases++
 		s, got, err := h.walk(snap, th, m)
-		if wrong := less(&s, got, whole, err); wrong != "" {
-			h.t.Errorf("%s: %s\n%s\nwant\n%s", what, wrong, show(&s, got, err), show(nil, whole, nil))
+		if wrong := walked.Less(&s, got, whole, err, lesser); wrong != "" {
+			h.t.Errorf("%s: %s\n%s\nwant\n%s", what, wrong, walked.Show(&s, got, err), walked.Show(nil, whole, nil))
 		}
 	}
 	memory.EachCut(len(th.Copied), 24, func(what string, edit func([]mem.Range) []mem.Range) {
@@ -143,20 +90,4 @@ func (h *target) everyReadFails(snap *snapshot.Snapshot, th *snapshot.Thread) {
 		try(what+", and those behind it", th, &memory.Failing{Reader: m.Reader, At: m.At, All: true})
 	})
 	h.t.Logf("%d cases, %d reads, %d ranges", cases, reads.N, len(th.Copied))
-}
-
-// show is a stack for messages.
-func show(s *unwind.Stack, steps []step, problem error) string {
-	var b strings.Builder
-	for i, p := range steps {
-		fmt.Fprintf(&b, "  %2d %#x %#x %s", i, uint64(p.pc), uint64(p.cfa), p.name)
-		if s != nil {
-			fmt.Fprintf(&b, " {%v %s}", s.Frames[i].Origin, s.Frames[i].Note)
-		}
-		b.WriteByte('\n')
-	}
-	if s != nil {
-		fmt.Fprintf(&b, "  %v %v; %v", s.Stop, s.Err, problem)
-	}
-	return b.String()
 }

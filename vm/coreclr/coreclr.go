@@ -41,8 +41,10 @@ type Runtime struct {
 	// sections are for Copy too.
 	sections atomic.Pointer[sections]
 	known    known
-	domain   atomic.Uint64 // the application domain, for Copy; 0 before it is known
-	err      error         // of the descriptor
+	domain   atomic.Uint64   // the application domain, for Copy; 0 before it is known
+	err      error           // of the descriptor
+	looked   map[string]bool // libraries that were looked at; nil: none are, as in a core
+	profiler error           // that one of them is a profiler
 	images   sites.Recent[imageKey, *r2rImage]
 	modules  sites.Recent[moduleKey, *knownModule]
 	codes    codes
@@ -109,6 +111,9 @@ func newRuntime(o *object, slots mem.Addr, l *layout, image module.Image) *Runti
 		places:   sites.NewRecent[place, unwind.Site](b, maxPlaces),
 		executed: sites.NewTable[execution, *executed](b, maxExecuted)}
 	r.names = newNamer(image.Memory, image.Path, b)
+	if image.Live != nil {
+		r.looked = map[string]bool{}
+	}
 	r.sections.Store(&sections{})
 	r.begin(nil)
 	return r
@@ -119,7 +124,7 @@ func (r *Runtime) String() string { return fmt.Sprintf(".NET %v", r.o.version) }
 
 // Err is why some code or lines are not known; nil if all are.
 func (r *Runtime) Err() error {
-	err := errors.Join(r.err, r.sections.Load().err, r.executed.Err(), r.names.err())
+	err := errors.Join(r.err, r.profiler, r.sections.Load().err, r.executed.Err(), r.names.err())
 	if err == nil {
 		return nil
 	}
@@ -129,6 +134,7 @@ func (r *Runtime) Err() error {
 // Mapped hears which mappings the process has now: see vm.Mapper.
 func (r *Runtime) Mapped(set *module.Set) {
 	r.table = set.Table()
+	r.findProfiler(set)
 	r.readSections()
 }
 

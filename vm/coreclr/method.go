@@ -133,10 +133,9 @@ const (
 // Type is a type as the runtime has loaded it.
 type Type struct {
 	Kind   TypeKind
-	Addr   mem.Addr // its MethodTable or TypeDesc
-	Module Module   // that defines it
-	Token  uint32   // of the TypeDef, 0x02000000 | row
-	Args   []Type   // generic arguments, of enclosing types first
+	Module Module // that defines it
+	Token  uint32 // of the TypeDef, 0x02000000 | row
+	Args   []Type // generic arguments, of enclosing types first
 	Elem   *Type
 	Rank   int
 	// MultiDim says of an array that it is written with its rank, [*] or [,].

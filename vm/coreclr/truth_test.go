@@ -24,7 +24,7 @@ func TestSamePlace(t *testing.T) {
 	first := func() Method {
 		m := Module{Addr: 0x5000, Metadata: 0x9000}
 		return Method{Desc: 0x1000, Start: 0x2000, Token: methodTokens | 7, Module: m,
-			Type: Type{Kind: NamedType, Addr: 0x3000, Token: typeTokens | 2, Module: m}}
+			Type: Type{Kind: NamedType, Token: typeTokens | 2, Module: m}}
 	}
 	seen := map[any]string{}
 	for name, change := range map[string]func(*Method){

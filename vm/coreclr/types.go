@@ -47,17 +47,17 @@ func (r *Runtime) typeOf(v *view.View, handle mem.Addr, depth int) Type {
 	r.types++
 	switch {
 	case r.types > maxTypes:
-		return Type{Addr: handle, Err: errTypes}
+		return Type{Err: errTypes}
 	case handle == 0:
 		return Type{Err: errors.New("it has no type")}
 	case depth == 0:
-		return Type{Addr: handle, Err: errors.New("it is nested too deep")}
+		return Type{Err: errors.New("it is nested too deep")}
 	case handle&2 != 0:
 		return r.describedType(v, handle&^2, depth)
 	}
 	l, f := r.layout, v.Fields(handle)
 	flags := f.Uint(l.tableFlags, 4)
-	t := Type{Kind: NamedType, Addr: handle}
+	t := Type{Kind: NamedType}
 	if flags&categoryArrays == categoryArray {
 		return r.arrayType(v, handle, flags, depth)
 	}
@@ -68,7 +68,7 @@ func (r *Runtime) typeOf(v *view.View, handle mem.Addr, depth int) Type {
 	}
 	switch {
 	case f.Err != nil:
-		return Type{Addr: handle, Err: fmt.Errorf("read type %#x: %w", uint64(handle), f.Err)}
+		return Type{Err: fmt.Errorf("read type %#x: %w", uint64(handle), f.Err)}
 	case l.tokenIn16 && t.Token == overflow:
 		t.Token = 0
 	default:
@@ -86,10 +86,10 @@ func (r *Runtime) arrayType(v *view.View, table mem.Addr, flags uint64, depth in
 	l, f := r.layout, v.Fields(table)
 	of := f.Addr(l.tableInstances)
 	if f.Err != nil {
-		return Type{Addr: table, Err: f.Err}
+		return Type{Err: f.Err}
 	}
 	element := r.typeOf(v, of, depth-1)
-	t := Type{Kind: ArrayType, Addr: table, Elem: &element, Rank: 1, MultiDim: flags&onlyVector == 0}
+	t := Type{Kind: ArrayType, Elem: &element, Rank: 1, MultiDim: flags&onlyVector == 0}
 	if !t.MultiDim {
 		return t
 	}
@@ -115,7 +115,7 @@ const maxRank = 32 // of an array
 func (r *Runtime) describedType(v *view.View, a mem.Addr, depth int) Type {
 	l, f := r.layout, v.Fields(a)
 	kind := f.Uint(0, 4) & 0xff
-	t := Type{Addr: a}
+	t := Type{}
 	switch kind {
 	case elementPointer, elementByRef:
 		of := f.Addr(l.paramArgument)

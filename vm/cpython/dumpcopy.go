@@ -21,7 +21,10 @@ func (c stateCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 		return
 	}
 	m := view.Stopped(f, 0)
-	c.lockOf(t, &m, &m, func(wants []snapshot.Want) { f.Fetch(wants...) })
+	prefetch := func(wants []snapshot.Want) { f.Fetch(wants...) }
+	if _, ok := c.lockOf(t, &m, &m, prefetch); ok {
+		c.withsOf(t, &m, &m, prefetch)
+	}
 	if o.of(t) != o.oldest {
 		return
 	}

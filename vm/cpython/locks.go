@@ -254,6 +254,7 @@ func (r *Runtime) pyLocks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock 
 		at[l.addr] = len(out)
 		out = append(out, l.shown(t.TID, threads, t.Registers != nil && !m.TakeLate() && !s.Rolling))
 	}
+	r.holdersByBlock(s, memory, out)
 	return out
 }
 

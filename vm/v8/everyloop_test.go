@@ -24,7 +24,8 @@ func (n *recordedNode) handles(t *testing.T, at mem.Addr, live mem.Reader) ([]pr
 	for _, h := range loop.Handles {
 		shown := profile.Handle{Kind: h.Kind, FD: h.FD, Keeps: h.Keeps}
 		if h.Kind == libuv.Signal { // whose event has that name
-			shown.Detail = map[int]string{1: "SIGHUP", 2: "SIGINT", 10: "SIGUSR1", 12: "SIGUSR2", 15: "SIGTERM"}[h.Number]
+			shown.Detail = map[int]string{1: "SIGHUP", 2: "SIGINT", 10: "SIGUSR1", 12: "SIGUSR2",
+				15: "SIGTERM"}[h.Number]
 		}
 		all = append(all, shown)
 	}
@@ -75,8 +76,8 @@ func lessHandle(g, w profile.Handle) bool {
 	return (g.Object == w.Object || g.Object == "") && (g.Kind == w.Kind || w.Kind == "") && g.FD == w.FD
 }
 
-// TestEveryReadOfLoopFails: whichever read fails, what the handles of an event loop of Node.js belong to is as it is, or
-// less and said to be.
+// TestEveryReadOfLoopFails: whichever read fails, what the handles of an event loop of Node.js belong to is as it is,
+// or less and said to be.
 func TestEveryReadOfLoopFails(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join(recorded, "handles-*.snapshot"))
 	if len(files) < 2 {

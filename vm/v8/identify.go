@@ -53,13 +53,21 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 	for i := range s.Frames {
 		f := &s.Frames[i]
 		a := areas.find(f.LookupPC())
-		if a == nil || f.Site != 0 || a.mixed && !withoutTable(s, i) || !r.ours(a, f.LookupPC()) &&
-			!r.isWasm(f, a, &v) {
+		if a == nil || f.Site != 0 || a.mixed && !withoutTable(s, i) {
 			continue
 		}
-		act, err := r.activationOf(a, f, t, i == 0, &v)
+		is, err := r.ours(a, f.LookupPC()), error(nil)
+		if !is {
+			is, err = r.isWasm(f, a, &v)
+		}
+		var act activation
+		if is {
+			act, err = r.activationOf(a, f, t, i == 0, &v)
+		}
 		if err != nil {
 			f.Note = cmp.Or(f.Note, "not named: "+r.String()+": "+err.Error())
+		}
+		if err != nil || !is {
 			continue
 		}
 		act.deoptimizes = i > 0 && r.calledDeoptimizer(areas, s.Frames[i-1].LookupPC())

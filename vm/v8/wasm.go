@@ -28,18 +28,22 @@ func (r *Runtime) identifyWasm(a *activation, v *view.View) (unwind.Site, error)
 }
 
 // isWasm reports whether f is a frame of WebAssembly, whose code has no object of the heap: its type says so, and its
-// module has code at its PC.
-func (r *Runtime) isWasm(f *unwind.Frame, a *area, v *view.View) bool {
+// module has code at its PC. An error says that this is not known.
+func (r *Runtime) isWasm(f *unwind.Frame, a *area, v *view.View) (bool, error) {
 	act := activation{area: a, pc: f.LookupPC(), fp: f.CFA - 2*wordSize}
+	before := v.Fault()
 	marker, ok := act.slot(v, r.layout.Frame.Context)
-	if name, _ := r.layout.FrameType(int32(marker >> 1)); f.CFA == 0 || !ok || marker&1 != 0 || name != wasmFrame {
-		return false
+	name, _ := r.layout.FrameType(int32(marker >> 1))
+	if is := f.CFA != 0 && ok && marker&1 == 0 && name == wasmFrame; is {
+		if _, err := r.wasmCodeOf(&act, v); err == nil {
+			r.prove(a)
+			return true, nil
+		}
 	}
-	if _, err := r.wasmCodeOf(&act, v); err != nil {
-		return false
+	if fault := v.Fault(); fault != before && f.CFA != 0 && (!ok || name == wasmFrame) {
+		return false, fault
 	}
-	r.prove(a)
-	return true
+	return false, nil
 }
 
 // wasmCodeOf finds the code that a executes.

@@ -91,8 +91,8 @@ func (n *reading) offset(at mem.Addr) (mem.Addr, bool) {
 	return mem.Addr(v), err == nil && v < maxOffset
 }
 
-// isNode reports whether an object of a class of Node.js's program is at a, as its vtable is near that of Environment, or
-// none can be read there.
+// isNode reports whether an object of a class of Node.js's program is at a, as its vtable is near that of Environment,
+// or none can be read there.
 func (n *reading) isNode(a mem.Addr) bool {
 	const near = 64 << 20
 	if a == 0 || a%wordSize != 0 || n.vtable == 0 {

@@ -5,6 +5,7 @@
 package wasm
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sort"
@@ -46,6 +47,8 @@ type module struct {
 	size  int
 	url   string // of its script, "" if not known
 	names map[uint32]string
+	// missing says why names are less than there are, "" if they are not.
+	missing string
 }
 
 // Codes is what is known of the WebAssembly of one V8. What has been made at the address of a module that is gone has
@@ -127,10 +130,15 @@ func (c *Codes) Of(h heap.Heap, pc mem.Addr, instance func() (heap.Tagged, bool)
 	return found, nil
 }
 
+const noteScript = "the script of its module is not found"
+
 // Frame is the frame that executes c at pc, a return address unless it was interrupted; false if c is of no function.
 func (c *Code) Frame(pc mem.Addr, interrupted bool) (profile.Frame, bool) {
 	f := profile.Frame{Kind: profile.Wasm, Func: "wasm-function[" + strconv.Itoa(int(c.index)) + "]",
 		File: c.module.url, Offset: uint64(pc - c.start)}
+	if f.Note = c.module.missing; f.File == "" {
+		f.Note = cmp.Or(f.Note, noteScript)
+	}
 	if !interrupted {
 		f.Offset++ // pc is in the call
 	}
@@ -154,11 +162,14 @@ func (c *Codes) moduleOf(instance heap.Tagged, n *native) (*module, error) {
 	} else {
 		var err error
 		if found.names, err = functionsOf(n.View, found.wire, found.size); err != nil {
-			return found, nil // those that were read; it is tried again
+			found.missing = "names of its module cannot be read: " + err.Error()
+			return found, nil // with those that were read; it is tried again
 		}
 		c.modules.Keep(found.addr, found, found.cost())
 	}
-	c.of.Keep(instance, found, 0)
+	if found.url != "" {
+		c.of.Keep(instance, found, 0)
+	}
 	return found, nil
 }
 

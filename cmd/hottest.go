@@ -1,0 +1,91 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/report"
+	"github.com/fpstack/fpstack/text"
+)
+
+// writeHottest writes the n functions in which most of the value typ of p was spent: their
+// own share, the share with what they called, and, where p has it and it is another, their
+// own share of the CPU time, which shows who works and who waits. width is that of the terminal, 0 for any.
+func writeHottest(w io.Writer, dress report.Style, p *profile.Profile, typ, n, width int) {
+	functions := profile.Hottest(p, typ)
+	functions = slices.DeleteFunc(functions, func(f profile.Hot) bool { return f.Self == 0 })
+	if len(functions) == 0 {
+		return
+	}
+	whole := p.Totals()
+	cpuType := p.TypeIndex(profile.CPUTime.Type)
+	if cpuType == typ || cpuType >= 0 && whole[cpuType] == 0 {
+		cpuType = -1
+	}
+	cpu := map[profile.Function]int64{}
+	heading := fmt.Sprintf("%8s %8s", "self", "total")
+	if cpuType >= 0 {
+		heading += fmt.Sprintf(" %8s", "cpu")
+		for _, f := range profile.Hottest(p, cpuType) {
+			cpu[f.Function] = f.Self
+		}
+	}
+	fmt.Fprintf(w, "%s  function (share of %s)\n", heading, wholeText(p, typ, whole[typ]))
+	for _, f := range functions[:min(n, len(functions))] {
+		line := shareCell(f.Self, whole[typ]) + " " + shareCell(f.Total, whole[typ])
+		if cpuType >= 0 {
+			line += " " + shareCell(cpu[f.Function], whole[cpuType])
+		}
+		fmt.Fprintf(w, "%s  %s\n", line, functionLabel(dress, p, &f, len(line)+2, width))
+	}
+}
+
+// wholeText is what shares of value typ are of. A time of all threads together is mostly more than has passed.
+func wholeText(p *profile.Profile, typ int, whole int64) string {
+	t := p.Types[typ]
+	if !t.ThreadTime() {
+		return text.Escape(t.Type)
+	}
+	return t.Type + ": " + text.Duration(time.Duration(whole)) + " of thread time"
+}
+
+// shareCell is part of whole in eight columns.
+func shareCell(part, whole int64) string {
+	return text.PadLeft(text.Cell(float64(part), float64(whole)), 8)
+}
+
+// dresser is style, or what leaves text as it is.
+func dresser(style report.Style) report.Style {
+	if style == nil {
+		return func(_ report.Part, text string) string { return text }
+	}
+	return style
+}
+
+// functionLabel is a function and what it lies in, made harmless and short enough for a line of width cells of
+// which taken are used; 0 for any.
+func functionLabel(dress report.Style, p *profile.Profile, f *profile.Hot, taken, width int) string {
+	const widest = 100
+	room := widest
+	if width > 0 {
+		room = min(room, width-taken)
+	}
+	frame := &p.Frames[f.Frame]
+	name, module := text.Escape(f.Name), ""
+	switch {
+	case frame.Waits():
+		module = "  (waits)"
+	case frame.Module >= 0 && frame.Func != "":
+		module = strings.Trim(text.ShortenEnd(text.Escape(p.Modules[frame.Module].Name()), max(8, room/3)), "[]")
+		module = "  [" + module + "]"
+	}
+	name = dress(report.Function, text.Shorten(name, max(8, room-text.Width(module))))
+	if inner, ok := strings.CutPrefix(module, "  ["); ok {
+		return name + "  " + dress(report.Module, "["+inner)
+	}
+	return name + module
+}

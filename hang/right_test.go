@@ -1,0 +1,121 @@
+package hang
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// TestWaitsByRight: what waits as it should is no hang, and the same without the reason is one.
+func TestWaitsByRight(t *testing.T) {
+	self := []profile.Waker{{PID: 7}}
+	const term, alarm = 1 << 14, 1 << 13
+	for _, row := range []struct {
+		name        string
+		right, hung profile.Wait
+		want        string // the end of what is said of right
+	}{
+		{"a pipe that a handler of SIGTERM writes to",
+			profile.Wait{Sort: profile.SortPipeData, Mode: profile.WaitAny, Wakers: self, Handled: term},
+			profile.Wait{Sort: profile.SortPipeData, Mode: profile.WaitAny, Wakers: self},
+			"waits for a signal: SIGTERM"},
+		{"a semaphore that SIGALRM posts",
+			profile.Wait{Sort: profile.SortSemaphore, Kind: "semaphore", Mode: profile.WaitAny, Wakers: self,
+				Text: "waits for semaphore 0x10", Handled: alarm, Alarm: true},
+			profile.Wait{Sort: profile.SortSemaphore, Kind: "semaphore", Mode: profile.WaitAny, Wakers: self,
+				Text: "waits for semaphore 0x10"},
+			"which a timer of its own may end"},
+		{"sigwait",
+			profile.Wait{Sort: profile.SortSignal, Mode: profile.WaitOutside, Handled: term},
+			profile.Wait{Sort: profile.SortSignal, Mode: profile.WaitOutside},
+			"waits for a signal: SIGTERM"},
+		{"files that change",
+			profile.Wait{Sort: profile.SortSet, Mode: profile.WaitOutside, Set: []profile.WaitPart{
+				{FD: 4, Sort: profile.SortWatch}}},
+			profile.Wait{Sort: profile.SortSet, Mode: profile.WaitOutside, Set: []profile.WaitPart{
+				{FD: 4, Sort: profile.SortDevice}}},
+			"waits for a change of a file"},
+		{"a connection of a server to its client",
+			profile.Wait{Sort: profile.SortSet, Mode: profile.WaitAny, Listens: true, Wakers: []profile.Waker{{PID: 99}},
+				Set: []profile.WaitPart{{FD: 3, Listens: true}, {FD: 4, Sort: profile.SortSocketData,
+					Wakers: []profile.Waker{{PID: 99}}}}},
+			profile.Wait{Sort: profile.SortSocketData, Made: true, Mode: profile.WaitAny,
+				Wakers: []profile.Waker{{PID: 99}}},
+			"waits for connections"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			v := Judge(blockedOn(row.right))
+			if v.Kind.Hung() || !strings.HasSuffix(v.Sentence, row.want) {
+				t.Errorf("got %s: %s; want no hang: … %s", v.Kind, v.Sentence, row.want)
+			}
+			if v := Judge(blockedOn(row.hung)); !v.Kind.Hung() {
+				t.Errorf("without the reason: got %s: %s; want a hang", v.Kind, v.Sentence)
+			}
+		})
+	}
+}
+
+// TestChildrenEndAWait: a pipe to itself that SIGCHLD writes to is a wait for the children.
+func TestChildrenEndAWait(t *testing.T) {
+	c := blockedOn(profile.Wait{Sort: profile.SortTime, Mode: profile.WaitTime, Left: 45e9})
+	for i := range c.Moments {
+		c.Moments[i].Dumps[1].Threads[0].Wait = &profile.Wait{Sort: profile.SortPipeData, Mode: profile.WaitAny,
+			Wakers: []profile.Waker{{PID: 6}}, Children: []int{7}}
+	}
+	want := "sh (6) waits for job (7), which is asleep for 45.0 s more, in f"
+	if v := Judge(c); v.Kind != Unknown || v.Sentence != want {
+		t.Errorf("got %s: %q, want %q", v.Kind, v.Sentence, want)
+	}
+}
+
+// TestFibers: goroutines hang by each other where nobody else could end their waits.
+func TestFibers(t *testing.T) {
+	const (
+		lock, send, receive = profile.FiberLock, profile.FiberSend, profile.FiberReceive
+		group, net, timer   = profile.FiberGroup, profile.FiberNet, profile.FiberTimer
+	)
+	for _, row := range []struct {
+		name   string
+		waits  []profile.FiberWait
+		timers bool
+		want   []uint64 // ids, from 1 on in the order of waits
+	}{
+		{"two locks beside an idle server", []profile.FiberWait{group, net, lock, lock}, false, []uint64{3, 4}},
+		{"the holder may sleep", []profile.FiberWait{lock, timer}, false, nil},
+		{"one runs", []profile.FiberWait{lock, profile.FiberRuns}, false, nil},
+		{"all wait", []profile.FiberWait{group, receive}, false, []uint64{2, 1}},
+		{"workers of a server", []profile.FiberWait{net, receive, receive}, false, nil},
+		{"a timer brings something", []profile.FiberWait{receive}, true, nil},
+		{"a sender beside a ticker", []profile.FiberWait{receive, send, receive}, true, []uint64{2}},
+	} {
+		d := &profile.Dump{}
+		for i, w := range row.waits {
+			d.Fibers = append(d.Fibers, profile.Fiber{Kind: "goroutine", ID: uint64(i + 1), Wait: w, Missing: "not here"})
+		}
+		var got []uint64
+		for _, f := range stuckFibers(d, row.timers) {
+			got = append(got, f.ID)
+		}
+		if len(got) != len(row.want) {
+			t.Errorf("%s: got %v, want %v", row.name, got, row.want)
+			continue
+		}
+		for i := range got {
+			if got[i] != row.want[i] {
+				t.Errorf("%s: got %v, want %v", row.name, got, row.want)
+			}
+		}
+	}
+}
+
+// TestSentencesFit: however long names are, a sentence has under 200 characters and keeps who it is about.
+func TestSentencesFit(t *testing.T) {
+	c := blockedOn(profile.Wait{Sort: profile.SortSocketData, Mode: profile.WaitOutside,
+		Peer: strings.Repeat("a very long name of a host ", 20)})
+	v := Judge(c)
+	if n := utf8.RuneCountInString(v.Sentence); n >= 200 || !strings.HasPrefix(v.Sentence, "sh (6) waits for job (7)") {
+		t.Errorf("%d characters: %s", n, v.Sentence)
+	}
+}
