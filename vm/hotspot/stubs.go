@@ -60,13 +60,11 @@ func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err 
 		next, err = s.leave(s.sp+mem.Addr(depth), s.sp+mem.Addr(depth)+wordSize, saved, false)
 		return next, true, err
 	}
-	if s.pc >= b.Complete {
-		return next, false, nil
-	}
-	if n := s.pc - b.Begin; n <= codeBefore {
+	// Stubs of C1 say that their frame is complete from the begin on: what has run since decides.
+	if n := s.pc - b.Begin; s.pc >= b.Begin && n <= codeBefore {
 		if before, ok := s.v.Bytes(b.Begin, int(n)); ok {
-			if depth, pushed, ok := built(before); ok {
-				ra := s.sp + mem.Addr(depth)
+			depth, pushed, ok := built(before)
+			if ra := s.sp + mem.Addr(depth); ok && s.returns(ra) {
 				saved := mem.Addr(0)
 				if pushed {
 					saved = ra - wordSize
@@ -76,7 +74,10 @@ func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err 
 			}
 		}
 	}
-	return next, false, errCaller
+	if s.pc < b.Complete {
+		return next, false, errCaller
+	}
+	return next, false, nil
 }
 
 // wrapper leaves code that calls a native method. Once it has a frame pointer that leads on.
