@@ -126,7 +126,8 @@ func (o *hangOptions) moments() (at []time.Duration, enough func(*hang.Case) boo
 	case o.looks == 0:
 		return capture.Quick, hang.Clear, nil
 	case o.looks < 2 || o.looks > most:
-		return nil, nil, usageError{fmt.Errorf("--looks %d: it takes 2 to see what moves, and %d is the most", o.looks, most)}
+		return nil, nil, usageError{fmt.Errorf("--looks %d: it takes 2 to see what moves, and %d is the most",
+			o.looks, most)}
 	}
 	for i := range o.looks {
 		at = append(at, time.Duration(i)*time.Duration(cmp.Or(o.every, seconds(time.Second))))

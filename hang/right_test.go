@@ -38,7 +38,8 @@ func TestWaitsByRight(t *testing.T) {
 				{FD: 4, Sort: profile.SortDevice}}},
 			"waits for a change of a file"},
 		{"a connection of a server to its client",
-			profile.Wait{Sort: profile.SortSet, Mode: profile.WaitAny, Listens: true, Wakers: []profile.Waker{{PID: 99}},
+			profile.Wait{Sort: profile.SortSet, Mode: profile.WaitAny, Listens: true,
+				Wakers: []profile.Waker{{PID: 99}},
 				Set: []profile.WaitPart{{FD: 3, Listens: true}, {FD: 4, Sort: profile.SortSocketData,
 					Wakers: []profile.Waker{{PID: 99}}}}},
 			profile.Wait{Sort: profile.SortSocketData, Made: true, Mode: profile.WaitAny,
@@ -92,7 +93,8 @@ func TestFibers(t *testing.T) {
 	} {
 		d := &profile.Dump{}
 		for i, w := range row.waits {
-			d.Fibers = append(d.Fibers, profile.Fiber{Kind: "goroutine", ID: uint64(i + 1), Wait: w, Missing: "not here"})
+			d.Fibers = append(d.Fibers, profile.Fiber{Kind: "goroutine", ID: uint64(i + 1), Wait: w,
+				Missing: "not here"})
 		}
 		var got []uint64
 		for _, f := range stuckFibers(d, row.timers) {

@@ -107,7 +107,7 @@ func watches(w *profile.Wait) bool {
 
 // asked are signals by which somebody asks a program for something: HUP, USR1, USR2, TERM. That of Ctrl-C, which
 // runtimes take by themselves, is none.
-const asked = 1<<(1-1) | 1<<(10-1) | 1<<(12-1) | 1<<(15-1)
+const asked = 1<<0 | 1<<9 | 1<<11 | 1<<14 // of signal n bit n-1
 
 // signals names those of a mask.
 func signals(mask uint64) string {

@@ -265,7 +265,8 @@ func read(pid int) map[int]hang.Counters {
 // mostSettling bounds how long threads are waited for that are to go back to sleep.
 const mostSettling = 200 * time.Millisecond
 
-// awaitSleep waits until the threads that slept before their stop sleep again: until then each shows a switch that is ours.
+// awaitSleep waits until the threads that slept before their stop sleep again: until then each shows a switch that is
+// ours.
 func awaitSleep(ctx context.Context, dumps []*profile.Dump) {
 	type thread struct{ pid, tid int }
 	var slept []thread

@@ -92,10 +92,10 @@ func isEnd(s os.Signal) bool {
 
 // asked is who wants us to end.
 type asked struct {
-	first, last time.Time
-	times       int              // of signals that were meant, in the last while
-	pending     []syscall.Signal // not passed on yet, 0 for the end of our parent
-	wish        syscall.Signal   // the last one, 0: none came
+	last    time.Time
+	times   int              // of signals that were meant, in the last while
+	pending []syscall.Signal // not passed on yet, 0 for the end of our parent
+	wish    syscall.Signal   // the last one, 0: none came
 }
 
 // apart is how far apart two signals are that somebody sends one after the other. One event can bring several: a group

@@ -38,8 +38,8 @@ func (r *Runtime) findProfiler(set *module.Set) {
 		}
 		if d := symbol.OpenDynamic(o); d != nil {
 			if _, _, ok := d.Lookup(profilerEntry); ok {
-				r.profiler = fmt.Errorf("a profiler is loaded, %q: lines of methods that it has rewritten may be those "+
-					"of other statements", m.Path)
+				r.profiler = fmt.Errorf("a profiler is loaded, %q: lines of methods that it has rewritten "+
+					"may be those of other statements", m.Path)
 			}
 		}
 	}

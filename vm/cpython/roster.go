@@ -264,7 +264,8 @@ func (o *roster) join(list, before []threadState) {
 	o.known, o.fresh = newThreads(all), nil
 }
 
-// markUnnumbered notes which threads of the main interpreter, whose list begins with list, are not known by their own numbers.
+// markUnnumbered notes which threads of the main interpreter, whose list begins with list, are not known by their own
+// numbers.
 func (o *roster) markUnnumbered(list []threadState) {
 	o.bare = nil
 	for i := range list {

@@ -47,13 +47,11 @@ func TestEveryReadFails(t *testing.T) {
 }
 
 func everyReadFails(t *testing.T, p *process) {
-	count := &failing{Reader: p.running}
-	want := p.stacks(p.begin(p.running), count, same)
 	begun := &failing{Reader: p.running}
 	p.begin(begun)
 	reads := begun.n
 	all := &failing{Reader: p.running}
-	want = p.stacks(p.begin(all), all, same)
+	want := p.stacks(p.begin(all), all, same)
 	if all.n-reads < 5 || len(want[0].java()) < 4 {
 		t.Fatalf("%d reads, %q", all.n, want[0].java())
 	}

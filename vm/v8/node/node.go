@@ -80,8 +80,8 @@ func (n *reading) sure(f func()) {
 	}
 }
 
-// miss takes why a read failed that asks of something whether it is an object. Where it is none its words lead anywhere,
-// and that nothing is mapped there answers it; another reason is n.err.
+// miss takes why a read failed that asks of something whether it is an object. Where it is none its words lead
+// anywhere, and that nothing is mapped there answers it; another reason is n.err.
 func (n *reading) miss(err error) {
 	if n.err == nil && err != nil && !errors.Is(err, mem.ErrUnmapped) {
 		n.err = err
