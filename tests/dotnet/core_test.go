@@ -7,11 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/snapshot/core"
@@ -28,6 +30,13 @@ func TestCore(t *testing.T) {
 	for _, version := range folders {
 		t.Run(version, func(t *testing.T) {
 			s := startShapes(t, version, "generic", "catch", "semaphore")
+			s.stopUntil(t, func(_ []string, stacks []profile.Stack) bool {
+				return slices.ContainsFunc(stacks, func(k profile.Stack) bool {
+					return slices.ContainsFunc(k.Frames, func(f profile.Frame) bool {
+						return strings.HasSuffix(f.Func, "SemaphoreSlim.WaitUntilCountOrTimeout")
+					})
+				})
+			})
 			path := filepath.Join(t.TempDir(), "core")
 			writeCore(t, s.PID(), path)
 			for _, believed := range []bool{true, false} {

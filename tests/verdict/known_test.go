@@ -121,12 +121,8 @@ var known = map[string]faults{
 		function: sometimes + "the test is named, which waits for its subtest",
 		length:   sometimes + pathNames,
 	},
-	"Java latch that is not counted down": {verdict: sometimes + idleServer},
-	"bash asks a question": {
-		culprit:  sometimes + throughUs,
-		function: sometimes + throughUs,
-		waitsFor: sometimes + throughUs,
-	},
+	"Java latch that is not counted down":    {verdict: sometimes + idleServer},
+	"bash asks a question":                   {culprit: sometimes + throughUs, waitsFor: sometimes + throughUs},
 	"healthy celery idle":                    {verdict: sometimes + eventLoop},
 	"healthy make waits for a slow download": {verdict: sometimes + eventLoop},
 }

@@ -13,6 +13,7 @@ import (
 )
 
 var (
+	every  = flag.Bool("every", false, "judge all rows, not only those of every test run")
 	matrix = flag.Bool("matrix", false, "count verdicts over -rounds, and print the table of docs/dev/verdicts.md")
 	rounds = flag.Int("rounds", 20, "how often -matrix looks at each row")
 	load   = flag.Bool("load", false, "keep all CPUs busy meanwhile")

@@ -71,7 +71,7 @@ func (r *row) program(t testing.TB) *harness.Program {
 		files[name] = string(text)
 	}
 	return &harness.Program{Files: files, Argv: r.argv, Env: r.env, Input: r.input, Ready: r.ready, Start: r.start,
-		Then: r.then, Hurry: r.cpu}
+		Then: r.then}
 }
 
 // rows are all of them.

@@ -49,8 +49,11 @@ func Steps(set *module.Set, image module.Image, memory mem.Reader, snap *snapsho
 	return s, steps, runtimes.Err()
 }
 
+// isLess says that a name which is marked is what is left of another: the same, or none.
+func isLess(name, whole string) bool { return name == "" || name == whole }
+
 // Less says what of a stack is neither as in the whole one nor missing with a mark, "" for nothing. Names that are
-// marked are compared by what lesser leaves of them.
+// marked are compared by what lesser leaves of them, "" for what is no name.
 func Less(s *unwind.Stack, got, whole []Step, problem error, lesser func(name string) string) string {
 	marked := problem != nil || s.Stop != unwind.Root
 	at := 0
@@ -71,7 +74,7 @@ func Less(s *unwind.Stack, got, whole []Step, problem error, lesser func(name st
 		case got[i].Name == "" && want != "" && f.Note == "" && problem == nil:
 			return fmt.Sprintf("frame %d has no name, and does not say why", i)
 		case got[i].Name != "" && got[i].Name != want && !f.Unsure &&
-			(problem == nil && f.Note == "" && !got[i].Marked || lesser(got[i].Name) != lesser(want)):
+			(problem == nil && f.Note == "" && !got[i].Marked || !isLess(lesser(got[i].Name), lesser(want))):
 			return fmt.Sprintf("frame %d is %s, want %s", i, got[i].Name, want)
 		}
 	}
