@@ -39,8 +39,8 @@ func TestWatch(t *testing.T) {
 		kind         string        // of the trigger
 		status       int
 	}{
-		{"idle", "echo ready; exec sleep 1000", []string{"--idle", "2"}, 2 * time.Second, "idle", unknown},
-		{"silent", "echo ready; sleep 2; echo more; sleep 1000", []string{"--idle-output", "3"}, 4 * time.Second,
+		{"idle", "echo ready; exec sleep 500", []string{"--idle", "2"}, 2 * time.Second, "idle", unknown},
+		{"silent", "echo ready; sleep 2; echo more; sleep 500", []string{"--idle-output", "3"}, 4 * time.Second,
 			"idle-output", unknown},
 		{"deadline", "echo ready; while :; do echo more; sleep 0.1; done", []string{"--idle-output", "20", "--deadline",
 			"3"}, 3 * time.Second, "deadline", moving},
@@ -69,7 +69,7 @@ func TestWatch(t *testing.T) {
 	t.Run("ended", func(t *testing.T) {
 		t.Parallel()
 		j := job{argv: []string{"sh", "-c", "echo ready; sleep 2"}, ready: "ready"}
-		if out, status := watch(t, j.begin(t), "--idle", "1000"); status != 2 || !strings.Contains(out, "has ended") {
+		if out, status := watch(t, j.begin(t), "--idle", "500"); status != 2 || !strings.Contains(out, "has ended") {
 			t.Errorf("status %d:\n%s", status, out)
 		}
 	})

@@ -139,7 +139,7 @@ func one(name string) []string { return []string{name} }
 
 // removeQueue has the queue of queue.c removed with the test: it would outlive the program.
 func removeQueue(t testing.TB, dir string) int {
-	id, err := os.ReadFile(filepath.Join(dir, "queue"))
+	id, err := os.ReadFile(filepath.Join(dir, "queue.id"))
 	if err != nil {
 		t.Fatal(err)
 	}

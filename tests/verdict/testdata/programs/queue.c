@@ -15,7 +15,7 @@ __attribute__((noinline)) static void request(int id) {
 
 int main(void) {
 	int id = msgget(IPC_PRIVATE, 0600);
-	FILE *f = fopen("queue", "w");
+	FILE *f = fopen("queue.id", "w");
 	fprintf(f, "%d", id);
 	fclose(f);
 	puts("ready");
