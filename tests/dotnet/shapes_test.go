@@ -212,17 +212,20 @@ func compareShapes(t *testing.T, s *server) {
 	}
 }
 
-// TestManyThreads: 200 threads with the same chain have it all.
+// TestManyThreads: 200 threads with the same chain have it all. Threads that begin late may run lambdas that were
+// compiled again: these jump to what they call last, and have no frame then.
 func TestManyThreads(t *testing.T) {
 	s := startOwn(t, own, "many")
 	want := strings.Join(texts(t, []at{rest, {"Shapes.Box<int>.Inner<__Canon>.Hold<double>", "void Hold<V>"},
 		{"Shapes.Box<int>.Keep", "new Inner<string>()"},
 		{"Shapes.Program.StartShape (lambda)", `Start("many", () =>`}, started}), "\n")
+	jumped := strings.Join(strings.Split(want, "\n")[:3], "\n")
 	right := 0
 	s.stopUntil(t, func(names []string, stacks []profile.Stack) bool {
 		right = 0
 		for i := range stacks {
-			if names[i] == "many" && stacks[i].Complete && strings.Join(ownFrames(&stacks[i]), "\n") == want {
+			got := strings.Join(ownFrames(&stacks[i]), "\n")
+			if names[i] == "many" && stacks[i].Complete && (got == want || got == jumped) {
 				right++
 			}
 		}

@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// TestVerdict judges each of those rows once. What a row is known to get wrong is listed in known_test.go, and must be wrong: a
-// row that is right now is taken off that list.
 // usual says that a row is judged in every test run: programs in C, which start at once and take no CPU, of which no
 // fault is known. -every judges all of them.
 func (r *row) usual() bool {
 	return !r.cpu && known[r.name] == nil && strings.HasPrefix(strings.TrimPrefix(r.name, "healthy "), "C ")
 }
 
+// TestVerdict judges each of those rows once. What a row is known to get wrong is listed in known_test.go, and must be
+// wrong: a row that is right now is taken off that list.
 func TestVerdict(t *testing.T) {
 	if *matrix {
 		t.Skip("-matrix counts only")
