@@ -14,7 +14,6 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report/publish"
 	"github.com/fpstack/fpstack/tracer"
-	"github.com/fpstack/fpstack/vm/unshown"
 	"github.com/fpstack/fpstack/waits"
 )
 
@@ -103,7 +102,7 @@ func (s *caseSampler) Sample(ctx context.Context, pid int, tids []int) (*profile
 	}
 	got, err := s.d.sample(ctx, pid)
 	if got != nil {
-		got.Notes = append(got.Notes, unshown.InDump(got)...)
+		got.Notes = append(got.Notes, dumpNotes(got)...)
 	}
 	if err != nil && !hasEnded(err) {
 		if line := remedy(err); line != "" {

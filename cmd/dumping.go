@@ -15,7 +15,6 @@ import (
 	"github.com/fpstack/fpstack/symbol/source"
 	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
-	"github.com/fpstack/fpstack/vm/unshown"
 )
 
 // dumping is one run of dump: what its processes share, and what was had of them.
@@ -75,7 +74,7 @@ func (d *dumping) report(got *profile.Dump, err error) *profile.Dump {
 		return nil
 	}
 	d.shown++
-	got.Notes = append(got.Notes, unshown.InDump(got)...)
+	got.Notes = append(got.Notes, dumpNotes(got)...)
 	if !slices.Contains([]string{"text", "json"}, d.o.format.word) { // which have a place for them
 		for _, note := range got.Notes {
 			fmt.Fprintf(d.stderr, "fpstack: %s\n", text.Message(note))

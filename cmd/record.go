@@ -20,7 +20,6 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/sampler"
 	"github.com/fpstack/fpstack/text"
-	"github.com/fpstack/fpstack/vm/unshown"
 )
 
 // recordOptions are the flags of record.
@@ -345,7 +344,7 @@ func (r *recording) show(ctx context.Context) {
 // finish writes p and the summary, and reports whether it is all.
 func (r *recording) finish(p *profile.Profile) error {
 	stats := r.rec.Stats()
-	stats.Notes = append(slices.Clip(stats.Notes), unshown.InProfile(p)...)
+	stats.Notes = append(slices.Clip(stats.Notes), profileNotes(p)...)
 	p.Comments = append(p.Comments, remarks(&stats)...)
 	p.Command = r.command
 	if p.Command == nil {

@@ -22,7 +22,6 @@ import (
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/text"
-	"github.com/fpstack/fpstack/vm/unshown"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -258,7 +257,7 @@ func (j *symbolizing) reader(in *bufio.Reader) func() (*profile.Dump, error) {
 	return func() (*profile.Dump, error) {
 		d, err := saved.Next()
 		if err == nil {
-			d.Notes = append(d.Notes, unshown.InDump(d)...)
+			d.Notes = append(d.Notes, dumpNotes(d)...)
 			j.missing = reportMissing(j.app, d) || j.missing
 		}
 		return d, err

@@ -20,7 +20,6 @@ import (
 	"github.com/fpstack/fpstack/symbol/debugfile"
 	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/top"
-	"github.com/fpstack/fpstack/vm/unshown"
 )
 
 // errBackground says that the terminal belongs to others now.
@@ -246,7 +245,7 @@ type recorded struct {
 func (r *recorded) Take() (*profile.Profile, error) {
 	p, err := r.Recorder.Take()
 	if err == nil {
-		for _, note := range unshown.InProfile(p) {
+		for _, note := range profileNotes(p) {
 			if !slices.Contains(r.unshown, note) && len(r.unshown) < maxUnshown {
 				r.unshown = append(r.unshown, note)
 			}

@@ -84,6 +84,9 @@ type Frame struct {
 	// Unsure says that what executes was read later than the stack, and may be another's; Gap that frames of its
 	// language are missing between this one and the next outer one. Note says why.
 	Unsure, Gap bool
+	// Near says that line and inlined functions are those of the nearest place which the function's runtime describes:
+	// of the one that was interrupted it says nothing.
+	Near bool
 }
 
 // Marks are frames without code that stand outside of a frame in profiles, so that it keeps its time.

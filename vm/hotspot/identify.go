@@ -264,7 +264,7 @@ func (r *Runtime) methodsIn(j *jvm, a *activation, f *unwind.Frame, v *view.View
 			return nil, "", err
 		}
 		frames[i] = frameOf(m, c.BCI, tier)
-		frames[i].Inlined = i < len(scopes)-1
+		frames[i].Inlined, frames[i].Near = i < len(scopes)-1, !exact
 	}
 	if !exact {
 		return frames, inexactNote, nil

@@ -130,3 +130,27 @@ func TestRecorded(t *testing.T) {
 		}
 	})
 }
+
+// TestNear: what is known of the nearest place alone is marked, and only of code that was interrupted.
+func TestNear(t *testing.T) {
+	near := 0
+	for _, prefix := range []string{"ring-", "chaos-"} {
+		open(t, prefix, func(name string, p *process) {
+			for _, s := range p.stacks(p.begin(p.running), p.running, same) {
+				for i, l := range s.logical {
+					f := &s.Frames[i]
+					marked := slices.ContainsFunc(l, func(f profile.Frame) bool { return f.Near })
+					if marked != strings.Contains(f.Note, inexactNote) || marked && !f.Interrupted {
+						t.Errorf("%s: frame %d is near: %t; interrupted: %t, %q", name, i, marked, f.Interrupted, f.Note)
+					}
+					if marked {
+						near++
+					}
+				}
+			}
+		})
+	}
+	if near == 0 {
+		t.Error("no frame is known by the nearest place")
+	}
+}
