@@ -141,7 +141,8 @@ func TestNear(t *testing.T) {
 					f := &s.Frames[i]
 					marked := slices.ContainsFunc(l, func(f profile.Frame) bool { return f.Near })
 					if marked != strings.Contains(f.Note, inexactNote) || marked && !f.Interrupted {
-						t.Errorf("%s: frame %d is near: %t; interrupted: %t, %q", name, i, marked, f.Interrupted, f.Note)
+						t.Errorf("%s: frame %d is near: %t; interrupted: %t, %q", name, i, marked, f.Interrupted,
+							f.Note)
 					}
 					if marked {
 						near++
