@@ -50,18 +50,20 @@ func (n *native) words(a mem.Addr, count int) []uint64 {
 // isNative reports whether w may be the address of an object of C++.
 func isNative(w uint64) bool { return w%wordSize == 0 && w > 1<<16 && w < 1<<47 }
 
-// moduleOf finds the NativeModule of an instance: one of the objects that it leads to is a Managed, which refers to
-// what releases the module, and this to a shared pointer to it. There may be several for one module; its script refers
-// to one of them.
-func (n *native) moduleOf(instance heap.Tagged) (*module, bool) {
+// moduleOf finds the NativeModule of an instance, and its code that holds pc: one of the objects that the instance leads
+// to is a Managed, which refers to what releases the module, and this to a shared pointer to it. There may be several for
+// one module; its script refers to one of them. The code proves it: next to freed memory lies now and then what refers to
+// the binary of the module too.
+func (n *native) moduleOf(instance heap.Tagged, pc mem.Addr) (*module, *Code) {
 	const depth, head, rest = 4, 64, 20 // words of the instance, and of other objects
 	at, ok := instance.Object()
 	if !ok {
-		return nil, false
+		return nil, nil
 	}
 	seen, ring := map[mem.Addr]bool{at: true}, []mem.Addr{at}
 	managed := map[uint64]bool{}
 	var found *module
+	var code *Code
 	var scripts []mem.Addr
 	for range depth {
 		var next []mem.Addr
@@ -71,8 +73,13 @@ func (n *native) moduleOf(instance heap.Tagged) (*module, bool) {
 				span = head
 			}
 			words := n.words(a, span)
-			if m, ok := n.managed(words); ok && (found == nil || found.addr == m.addr) {
-				found, managed[uint64(heap.TagOf(a))] = m, true
+			if m, ok := n.managed(words); ok {
+				if found == nil {
+					if code, ok = n.codeAt(m.addr, pc); ok {
+						found = m
+					}
+				}
+				managed[uint64(heap.TagOf(a))] = found != nil && found.addr == m.addr
 			}
 			if typ, err := n.Type(a); err == nil && typ == n.Types.Script {
 				scripts = append(scripts, a)
@@ -92,7 +99,7 @@ func (n *native) moduleOf(instance heap.Tagged) (*module, bool) {
 			found.url = url
 		}
 	}
-	return found, found != nil
+	return found, code
 }
 
 // managed is the module that an object refers to if it is a Managed.

@@ -118,11 +118,8 @@ func (c *Codes) Of(h heap.Heap, pc mem.Addr, instance func() (heap.Tagged, bool)
 	}
 	if !ok {
 		var err error
-		if m, err = c.moduleOf(from, &n); err != nil {
+		if m, found, err = c.moduleOf(from, pc, &n); err != nil {
 			return nil, err
-		}
-		if found, ok = n.codeAt(m.addr, pc); !ok {
-			return nil, errors.New("its code is not found in its module")
 		}
 	}
 	found.module = m
@@ -150,11 +147,11 @@ func (c *Code) Frame(pc mem.Addr, interrupted bool) (profile.Frame, bool) {
 	return f, c.index >= 0
 }
 
-// moduleOf is the module of an instance.
-func (c *Codes) moduleOf(instance heap.Tagged, n *native) (*module, error) {
-	found, ok := n.moduleOf(instance)
-	if !ok {
-		return nil, ErrNone
+// moduleOf is the module of an instance, and its code that holds pc.
+func (c *Codes) moduleOf(instance heap.Tagged, pc mem.Addr, n *native) (*module, *Code, error) {
+	found, code := n.moduleOf(instance, pc)
+	if found == nil {
+		return nil, nil, ErrNone
 	}
 	m, ok := c.modules.Get(found.addr)
 	if ok && m.wire == found.wire && m.size == found.size && m.url == found.url {
@@ -163,14 +160,14 @@ func (c *Codes) moduleOf(instance heap.Tagged, n *native) (*module, error) {
 		var err error
 		if found.names, err = functionsOf(n.View, found.wire, found.size); err != nil {
 			found.missing = "names of its module cannot be read: " + err.Error()
-			return found, nil // with those that were read; it is tried again
+			return found, code, nil // with those that were read; it is tried again
 		}
 		c.modules.Keep(found.addr, found, found.cost())
 	}
 	if found.url != "" {
 		c.of.Keep(instance, found, 0)
 	}
-	return found, nil
+	return found, code, nil
 }
 
 // cost is about how much memory m takes, bytes.

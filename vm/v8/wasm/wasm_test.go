@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/tests/memory"
+	"github.com/fpstack/fpstack/vm/v8/heap"
 	"github.com/fpstack/fpstack/vm/view"
 )
 
@@ -91,5 +93,34 @@ func TestWasmCodes(t *testing.T) {
 		if got != want {
 			t.Errorf("at %#x: function %d, want %d", uint64(pc), got, want)
 		}
+	}
+}
+
+// TestModuleIsProven: what lies beside freed memory may refer to the binary of a module, and to something that refers
+// back; the module of an instance is the one that has code at the PC.
+func TestModuleIsProven(t *testing.T) {
+	const base, pc = 0x100000, 0x700010
+	m := memory.NewImage(base, 8, order)
+	tagged := func(label string) uint64 { return uint64(m.Addr(label)) | 1 }
+	// Each Managed refers by its second word to what releases the module, and this by its fourth to a shared pointer.
+	for _, name := range []string{"freed", "real"} {
+		m.Label(name + " managed").Word(0).Ref(name + " destructor").Skip(20)
+		m.Label(name + " destructor").Word(0).Word(0).Word(0).Ref(name + " shared")
+		m.Label(name + " shared").Ref(name)
+		m.Label(name).Ref(name + " wire").Ref(name + " code").Skip(200)
+		m.Label(name + " wire").Ref("binary").Word(16)
+	}
+	m.Label("freed code").Ref("freed").Word(0x42b2daf0).Skip(8)
+	m.Label("real code").Ref("real").Word(0x700000).Word(0).Word(0).Word(0x40).Word(0).Word(3).Word(0)
+	m.Label("binary").Bytes([]byte("\x00asm\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")...)
+	m.Label("instance").Word(0).Word(tagged("freed managed")).Word(tagged("real managed")).Skip(1000)
+	v := view.Copied(nil, m.Range())
+	n := native{heap.Heap{Layout: &heap.Layout{Version: heap.Version{Major: 10, Minor: 2}}, View: &v}}
+	found, code := n.moduleOf(heap.Tagged(tagged("instance")), pc)
+	if found == nil || found.addr != m.Addr("real") || code == nil || code.index != 3 {
+		t.Errorf("found %+v with code %+v, want the module at %#x", found, code, uint64(m.Addr("real")))
+	}
+	if found, _ := n.moduleOf(heap.Tagged(tagged("instance")), pc+0x100); found != nil {
+		t.Errorf("a module at %#x has code where nobody has", uint64(found.addr))
 	}
 }
