@@ -390,17 +390,20 @@ func TestBirths(t *testing.T) {
 		p := recorded(t, in, "births.py", time.Second)
 		born, lost := int64(0), int64(0)
 		for i := range p.Samples {
-			eval, named := false, false
+			eval, named, marked := false, false, false
 			for n := p.Samples[i].Stack; n != 0; n = p.Tree.Parent(n) {
 				f := &p.Frames[p.Tree.Frame(n)]
 				eval = eval || f.Func == "_PyEval_EvalFrameDefault"
-				named = named || f.Kind == profile.Python
+				named, marked = named || f.Kind == profile.Python, marked || f.Func == profile.GapMark
 				if f.Func == "born" {
 					born += p.Value(i)[1]
 				}
 			}
 			if eval && !named {
 				lost += p.Value(i)[1]
+				if !marked {
+					t.Errorf("sample %d has no frame of Python, and does not say so", i)
+				}
 			}
 		}
 		if born < int64(300*time.Millisecond) || lost > born/20 {

@@ -34,6 +34,8 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, memory mem.Reade
 		r.noteMissing(s, noteMissed, len(t.Copied) == 0 || o.partial || o.of(t) != 0)
 	case len(chains) > 0:
 		r.noteMissing(s, noteMissed, true)
+	default: // of a thread that has just begun the state may be read where that of another was
+		r.noteMissing(s, noteMissed, false)
 	}
 }
 
