@@ -63,11 +63,11 @@ func TestNear(t *testing.T) {
 		words    string
 	}{
 		{"it wakes by itself", true, 1000, []Holder{reads, writes}, nil, false,
-			"waits for descriptors (5<pipe:[12]>), the process itself has the write end, with a time limit"},
+			"waits for descriptors (5<pipe:[12]>), the process itself has the write end, timeout 1.00 s"},
 		{"another has the end", true, 1000, []Holder{reads}, []Holder{reads, other}, true, ""},
 		{"it may be stuck", true, ^uint64(0), []Holder{reads, writes}, []Holder{reads, writes}, true, ""},
 		{"all are asked for", false, 1000, []Holder{reads, writes}, []Holder{reads, writes}, true,
-			"waits for descriptors (5<pipe:[12]>), only the process itself has the write end, with a time limit"},
+			"waits for descriptors (5<pipe:[12]>), only the process itself has the write end, timeout 1.00 s"},
 	} {
 		d := &loopFiles{drawn: draw(inCall(100, epollWait, "", 4, heap, 10, row.timeout)), own: row.own, all: row.all}
 		d.facts.Near = row.near
