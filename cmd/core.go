@@ -117,7 +117,7 @@ func (a *app) dumpSaved(ctx context.Context, o *dumpOptions, in *kept) error {
 	if o.exe != "" {
 		objects = append(objects, o.exe)
 	}
-	s := &symbolizeOptions{namingOptions: o.namingOptions, shownOptions: o.shownOptions, noGroup: o.noGroup,
+	s := &symbolizeOptions{namingOptions: o.namingOptions, shownOptions: o.shownOptions, noGroup: o.noGroup, all: o.all,
 		maxFrames: o.maxFrames, unwind: o.unwind, locals: o.locals, view: o.view()}
 	return a.symbolizeAll(ctx, s, []dumpFile{{o.core, in.stream}}, objects)
 }

@@ -46,7 +46,7 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	if err != nil {
 		return err
 	}
-	form.SkipFrames = o.skipFrames
+	form.SkipFrames, form.All = o.skipFrames, o.all
 	if o.core != "" {
 		return a.dumpFile(ctx, o, form)
 	}

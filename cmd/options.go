@@ -86,6 +86,7 @@ type dumpOptions struct {
 	kernel    bool
 	source    bool
 	noGroup   bool
+	all       bool
 	save      string
 	maxPause  time.Duration
 	rolling   bool
@@ -105,6 +106,7 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	o.coreOptions.register(f)
 	o.shownOptions.register(f, dumpForm(), "show how each frame was found, what was read and what was missing")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
+	f.BoolVar(&o.all, "all", false, "fold nothing away: idle threads, how threads begin; text only")
 	f.BoolVar(&o.source, "source", false, "show the source line of each frame, where the file is here; text only")
 	f.StringVar(&o.save, "save", "", "also save the registers and stack bytes in `FILE`, which 'fpstack symbolize' "+
 		"reads; may hold secrets")

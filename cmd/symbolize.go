@@ -30,6 +30,7 @@ type symbolizeOptions struct {
 	namingOptions
 	shownOptions
 	noGroup   bool
+	all       bool
 	maxFrames int
 	unwind    unwindMode
 	locals    bool
@@ -62,6 +63,7 @@ debug files alone have none. FILE - is standard input.`,
 	}
 	f := c.Flags()
 	o.shownOptions.register(f, dumpForm(), "show how each frame was found, and which files names come from")
+	f.BoolVar(&o.all, "all", false, "fold nothing away: idle threads, how threads begin; text only")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
 	o.unwind = newUnwindMode()
 	f.IntVar(&o.maxFrames, "max-frames", 1024, "of a saved snapshot: show at most `N` frames of a thread; 0: no limit")
@@ -91,6 +93,7 @@ func (a *app) symbolize(ctx context.Context, o *symbolizeOptions, args []string)
 // symbolizeAll names the dumps by the objects given and those that are here.
 func (a *app) symbolizeAll(ctx context.Context, o *symbolizeOptions, dumps []dumpFile, objects []string) error {
 	form, err := o.dumps(a, o.noGroup, &o.namingOptions)
+	form.All = o.all
 	if err != nil {
 		return err
 	}

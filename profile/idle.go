@@ -14,16 +14,16 @@ type idleKind struct {
 // share/runtime; CoreCLR vm/finalizerthread.cpp, vm/tieredcompilation.cpp; jemalloc src/background_thread.c; GLib
 // gthreadpool.c; libgomp team.c; OpenBLAS driver/others/blas_server.c; tokio runtime/scheduler/multi_thread/worker.rs.
 var idleKinds = []idleKind{
-	{"node::(anonymous namespace)::PlatformWorkerThread", "V8 worker"},
-	{"node::WorkerThreadsTaskRunner::DelayedTaskScheduler", "V8 worker"},
-	{"v8::platform::DefaultWorkerThreadsTaskRunner::WorkerThread::Run", "V8 worker"},
+	{"node::(anonymous namespace)::PlatformWorkerThread", "V8 workers"},
+	{"node::WorkerThreadsTaskRunner::DelayedTaskScheduler", "V8 workers"},
+	{"v8::platform::DefaultWorkerThreadsTaskRunner::WorkerThread::Run", "V8 workers"},
 	{"node::inspector::(anonymous namespace)::StartIoThreadMain", "inspector"},
 	{"uv__threadpool_worker", "libuv pool"},
 	{"GangWorker::loop", "GC"}, {"WorkerThread::run", "GC"}, {"WorkerThreads::", "GC"},
 	{"G1ConcurrentMarkThread::run_service", "GC"}, {"G1ConcurrentRefineThread::", "GC"},
 	{"G1PrimaryConcurrentRefineThread::", "GC"}, {"G1ServiceThread::", "GC"}, {"ConcurrentGCThread::run", "GC"},
 	{"ShenandoahControlThread::", "GC"}, {"ZDirector::", "GC"}, {"ZDriver", "GC"}, {"ZStat::", "GC"},
-	{"CompileQueue::get", "JIT compiler"}, {"CompileBroker::possibly_add_compiler_threads", "JIT compiler"},
+	{"CompileQueue::get", "JIT compilers"}, {"CompileBroker::possibly_add_compiler_threads", "JIT compilers"},
 	{"VMThread::wait_for_operation", "JVM"}, {"VMThread::loop", "JVM"}, {"WatcherThread::sleep", "JVM"},
 	{"ServiceThread::service_thread_entry", "JVM"}, {"NotificationThread::notification_thread_entry", "JVM"},
 	{"MonitorDeflationThread::monitor_deflation_thread_entry", "JVM"}, {"NMethodSweeper::sweeper_loop", "JVM"},
@@ -35,18 +35,18 @@ var idleKinds = []idleKind{
 	{"background_thread_entry", "jemalloc"}, {"je_background_thread_entry", "jemalloc"},
 	{"bioProcessBackgroundJobs", "bio"}, {"g_thread_pool_wait_for_new_task", "GLib pool"},
 	{"gomp_thread_start", "OpenMP"}, {"__kmp_fork_barrier", "OpenMP"}, {"blas_thread_server", "OpenBLAS"},
-	{"tokio::runtime::scheduler::multi_thread::worker::Context::park", "tokio worker"},
+	{"tokio::runtime::scheduler::multi_thread::worker::Context::park", "tokio workers"},
 	{"tokio::runtime::blocking::pool::Inner::run", "tokio pool"}, {"rayon_core::sleep::Sleep::sleep", "rayon pool"},
 }
 
 // maxIdleDepth is how many of the innermost frames are looked at: those that wait are below the function of the pool.
 const maxIdleDepth = 8
 
-// IdleKind is what sort of idle thread t is, as a person counts them: "V8 worker". It is "" for one that does something
+// IdleKind is what sort of idle thread t is, as a person counts them: "V8 workers". It is "" for one that does something
 // for the process, is not asleep, or waits for somebody whom it is known to wait for.
 func (t *Thread) IdleKind() string {
 	switch {
-	case t.Signal != nil || t.NotStopped != "" || t.Loop != nil:
+	case t.Signal != nil || t.NotStopped != "" || t.Loop.serves():
 		return ""
 	case t.Idle != "":
 		return t.Idle

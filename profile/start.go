@@ -24,6 +24,13 @@ var starts = []string{
 	"runtime.cgocall*", "crosscall1", "_rt0_*",
 }
 
+// languageStarts are functions of a language by which its runtime begins a thread: of Python those of threading.py.
+var languageStarts = map[Kind][]string{
+	Python: {"Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run", "_bootstrap", "_bootstrap_inner", "run"},
+	Java:   {"java.lang.Thread.run", "java.lang.Thread.runWith"},
+	DotNet: {"System.Threading.Thread.StartCallback", "System.Threading.Thread+StartHelper.*"},
+}
+
 // hosts are the files, as glob patterns, of the runtimes of languages that run functions of a [Kind]: what is outside of
 // the outermost such function and in one of them is how the runtime came to run it.
 var hosts = map[Kind][]string{
@@ -49,7 +56,7 @@ func StartFrames(s *Stack, modules []Module) int {
 		f := &s.Frames[len(s.Frames)-1-n]
 		inner := &s.Frames[len(s.Frames)-2-n]
 		if f.Gap || f.Unsure || f.Note != "" ||
-			!startsThread(f) && !isIn(f, modules, host) && !isIn(f, modules, threadLibraries) && !beginsRust(f, inner) {
+			!startsThread(f) && !isIn(f, modules, host) && !isIn(f, modules, threadLibraries) && !beginsProgram(f, inner) {
 			break
 		}
 	}
@@ -66,16 +73,24 @@ func hostOf(frames []Frame) []string {
 	return nil
 }
 
-// beginsRust reports whether f is the main that the compiler of Rust makes, which calls what begins a program.
-func beginsRust(f, inner *Frame) bool {
-	return f.Func == "main" && f.File == "" && strings.HasPrefix(inner.Func, "std::rt::")
+// beginsProgram reports whether f is how a program begins by what it called: the main that the compiler of Rust makes,
+// and _start without a name.
+func beginsProgram(f, inner *Frame) bool {
+	if f.Func == "main" && f.File == "" {
+		return strings.HasPrefix(inner.Func, "std::rt::")
+	}
+	return f.Func == "" && strings.HasPrefix(inner.Func, "__libc_start_main")
 }
 
 func startsThread(f *Frame) bool {
-	if f.Kind.Made() || f.Func == "" {
+	table := starts
+	if f.Kind.Made() {
+		table = languageStarts[f.Kind]
+	}
+	if f.Func == "" || f.Kind == Python && path.Base(f.File) != "threading.py" {
 		return false
 	}
-	return slices.ContainsFunc(starts, func(s string) bool {
+	return slices.ContainsFunc(table, func(s string) bool {
 		begin, many := strings.CutSuffix(s, "*")
 		return f.Func == s || many && strings.HasPrefix(f.Func, begin)
 	})

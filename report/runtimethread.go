@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,13 +60,17 @@ func threadName(t *profile.Thread, numbered bool) string {
 	return name + " " + known
 }
 
-// facts writes what runtimes know of the threads of e.
+// facts writes what runtimes know of the threads of e, but for what stands in the heading.
 func (p *printer) facts(e entry) {
 	all := p.distinct(e.threads, "; ", func(t *profile.Thread) string {
 		if t.Runtime == nil {
 			return ""
 		}
-		return text.Escape(strings.Join(t.Runtime.Facts, ", "))
+		facts := t.Runtime.Facts
+		if said := runtimeWait(t); said != "" && !p.opt.Verbose && t.State == "S" {
+			facts = slices.DeleteFunc(slices.Clone(facts), func(f string) bool { return f == said })
+		}
+		return text.Escape(strings.Join(facts, ", "))
 	})
 	if all = strings.Trim(all, "; "); all != "" {
 		p.line(text.Wrap("  "+all, p.width(), 4))

@@ -13,6 +13,8 @@ func (g *Graph) briefly(w *Wait) string {
 	switch sort := w.Object.Kind.Sort; {
 	case w.Mode == Idle:
 		return ""
+	case w.Object.Kind == kindSomeCall:
+		return "waits in " + text.Escape(w.Object.Name)
 	case sort == profile.SortSet:
 		return g.events(w)
 	case sort == profile.SortConnection && w.Socket != nil:

@@ -78,6 +78,16 @@ func TestNear(t *testing.T) {
 		if got := slices.Contains(d.links, "pipe:[12]"); got != row.asked {
 			t.Errorf("%s: others were asked: %v, want %v", row.what, got, row.asked)
 		}
+		brief := "waits for events: a pipe"
+		if row.timeout == 1000 {
+			brief += ", timeout 1.00 s"
+		}
+		if len(row.all) > 0 && row.all[0] == reads && slices.Contains(row.all, other) {
+			brief = "waits for events: a pipe from 300, timeout 1.00 s"
+		}
+		if got := g.Brief(g.Of(100)); got != brief {
+			t.Errorf("%s: in short %q, want %q", row.what, got, brief)
+		}
 		if got := g.Words(g.Of(100)); row.words != "" && got != row.words {
 			t.Errorf("%s: it %q, want %q", row.what, got, row.words)
 		}

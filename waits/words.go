@@ -156,8 +156,8 @@ func (g *Graph) who(to Waker, from int) string {
 		return "itself"
 	}
 	words := strconv.Itoa(to.TID)
-	if t := g.Facts.Thread(to.TID); t != nil && t.Comm != "" {
-		words += " " + text.Quote(t.Comm)
+	if t := g.Facts.Thread(to.TID); t != nil && t.name() != "" {
+		words += " " + text.Quote(t.name())
 	}
 	waiter := g.Facts.Thread(from)
 	if p != nil && (waiter == nil || waiter.Process.PID != to.PID) {
@@ -181,14 +181,17 @@ func (g *Graph) thread(tid int) string {
 		return fmt.Sprintf("thread %d", tid)
 	}
 	words := fmt.Sprintf("thread %d", tid)
-	if t.Comm != "" {
-		words += " " + text.Quote(t.Comm)
+	if t.name() != "" {
+		words += " " + text.Quote(t.name())
 	}
 	if len(g.Facts.Processes) > 1 {
 		words += fmt.Sprintf(" of process %d", t.Process.PID)
 	}
 	return words
 }
+
+// name is what t is called: by its language, where that has a name for it.
+func (t *Thread) name() string { return cmp.Or(t.Name, t.Comm) }
 
 // does says what a thread does that others wait for.
 func (g *Graph) does(tid int) string {
