@@ -41,7 +41,7 @@ var hosts = map[Kind][]string{
 }
 
 // threadLibraries are files whose nameless functions begin threads.
-var threadLibraries = []string{"libstdc++.so*"}
+var threadLibraries = []string{"libstdc++.so*", "libc.so*", "libc-*", "ld-musl-*"}
 
 // StartFrames is how many of the outermost frames of s, all of them made of modules, only say how the thread or the
 // program began: functions of a libc and of runtimes. It is 0 where the outermost frame was not reached, and none of
@@ -56,7 +56,8 @@ func StartFrames(s *Stack, modules []Module) int {
 		f := &s.Frames[len(s.Frames)-1-n]
 		inner := &s.Frames[len(s.Frames)-2-n]
 		if f.Gap || f.Unsure || f.Note != "" ||
-			!startsThread(f) && !isIn(f, modules, host) && !isIn(f, modules, threadLibraries) && !beginsProgram(f, inner) {
+			!startsThread(f) && !isIn(f, modules, host) &&
+				!(f.Func == "" && isIn(f, modules, threadLibraries)) && !beginsProgram(f, inner) {
 			break
 		}
 	}

@@ -41,8 +41,8 @@ func TestCoreFiles(t *testing.T) {
 	}
 	o := show(t, "--core", s.core)
 	if o.status != 1 || !strings.Contains(o.stderr, `find "`+s.program+`" (build id `) ||
-		!strings.Contains(o.stderr, "--exe FILE") || !strings.Contains(o.stdout, "[prog+0x") ||
-		strings.Contains(o.stdout, "fall+") {
+		!strings.Contains(o.stderr, "--exe FILE") || !strings.Contains(o.stdout, "  prog+0x") ||
+		strings.Contains(o.stdout, "  fall ") {
 		t.Errorf("without the program: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	if o := show(t, "--core", s.core, "--exe", moved); o.stdout != s.want || o.status != 0 || o.stderr != "" {
@@ -50,12 +50,12 @@ func TestCoreFiles(t *testing.T) {
 	}
 	other := program(t, "threads")
 	o = show(t, "--core", s.core, "--exe", other)
-	if o.status != 1 || !strings.Contains(o.stderr, `refuse "`+other) || strings.Contains(o.stdout, "fall+") {
+	if o.status != 1 || !strings.Contains(o.stderr, `refuse "`+other) || strings.Contains(o.stdout, "  fall ") {
 		t.Errorf("with another as --exe: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	copyFile(t, other, s.program)
 	o = show(t, "--core", s.core)
-	if o.status != 1 || !strings.Contains(o.stderr, "refuse") || strings.Contains(o.stdout, "fall+") {
+	if o.status != 1 || !strings.Contains(o.stderr, "refuse") || strings.Contains(o.stdout, "  fall ") {
 		t.Errorf("with another at its path: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	root := room(t)
@@ -65,10 +65,10 @@ func TestCoreFiles(t *testing.T) {
 	}
 	copyFile(t, moved, inRoot)
 	o = show(t, "--core", s.core, "--sysroot", root)
-	if o.status != 1 || !strings.Contains(o.stdout, "fall+") || !strings.Contains(o.stderr, "libc.so.6") {
+	if o.status != 1 || !strings.Contains(o.stdout, "  fall ") || !strings.Contains(o.stderr, "libc.so.6") {
 		t.Errorf("below a root without the C library: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
-	if o := show(t, "--core", s.core, "--exe", moved); o.status != 0 || !strings.Contains(o.stdout, "fall+") {
+	if o := show(t, "--core", s.core, "--exe", moved); o.status != 0 || !strings.Contains(o.stdout, "  fall ") {
 		t.Errorf("with --exe and another at its path: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	if err := os.Remove(s.program); err != nil {

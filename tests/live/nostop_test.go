@@ -106,8 +106,8 @@ func spinning(t *testing.T) *target {
 func TestNoStopOfRunning(t *testing.T) {
 	p := spinning(t)
 	o := show(t, "--no-stop", "-p", strconv.Itoa(p.pid))
-	running := regexp.MustCompile(`(?m)^thread \d+ "spin"  R\n  ! not stopped: runs, and nothing is stopped; ` +
-		`CPU time [^,]+, ready without a CPU [^,]+, put on a CPU [\d,]+ times?\n(thread|2 threads)`)
+	running := regexp.MustCompile(`(?m)^\d+ "spin"  computes\n  ! not stopped: runs, and nothing is stopped; ` +
+		`CPU time [^,]+, ready without a CPU [^,]+, put on a CPU [\d,]+ times?\n\d`)
 	if o.status != 1 || !running.MatchString(o.stdout) ||
 		!strings.Contains(o.stderr, "1 thread ran, shown without a stack: that takes a stop") {
 		t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)

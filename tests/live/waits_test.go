@@ -425,7 +425,7 @@ func TestWaitsStopNothing(t *testing.T) {
 	for range 20 {
 		waitsOf(t, "-p", strconv.Itoa(l.pid))
 	}
-	stacks := show(t, "waits", "--stacks", strconv.Itoa(l.pid))
+	stacks := show(t, "waits", "--stacks", "-v", strconv.Itoa(l.pid))
 	for _, want := range []string{"nothing stopped\n", "\ndeadlock: ", "held by ", "pthread_mutex_lock",
 		"  start_thread+"} {
 		if !strings.Contains(stacks.stdout, want) {
