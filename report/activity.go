@@ -147,7 +147,7 @@ func callWords(t *profile.Thread) string {
 	words := "in " + callName(call)
 	var files []string
 	for i := range call.Args {
-		if call.Args[i].FD != "" {
+		if a := &call.Args[i]; a.FD != "" || strings.HasSuffix(a.Name, "fd") {
 			files = append(files, argText(&call.Args[i]))
 		}
 	}

@@ -26,7 +26,7 @@ func ownCrash(t *testing.T) *crashedProgram {
 	}
 	s.core = crashed(t, s.program, "null")
 	o := show(t, "--core", s.core)
-	if s.want = o.stdout; o.status != 0 || o.stderr != "" || !strings.Contains(s.want, "fall+") {
+	if s.want = o.stdout; o.status != 0 || o.stderr != "" || !strings.Contains(s.want, "  fall ") {
 		t.Fatalf("status %d, %s\n%s", o.status, o.stderr, s.want)
 	}
 	return s

@@ -140,7 +140,7 @@ func TestNoStopOfTraced(t *testing.T) {
 			note := `  ! process ` + pid + ` is traced by process ` + tracerOf(pid) + ` "` + tt.name +
 				`": shown without a stop, as with --no-stop` + "\n"
 			if o.status != 0 || o.stderr != "" || strings.Count(o.stdout, note) != 1 ||
-				!strings.Contains(o.stdout, "nothing stopped\n") || strings.Count(o.stdout, "  descend") != 10 {
+				!strings.Contains(o.stdout, "nothing stopped\n") || strings.Count(o.stdout, " descend ") != 10 {
 				t.Errorf("status %d, want 0 and %q\n%s%s", o.status, note, o.stdout, o.stderr)
 			}
 			if now := tracerOf(pid); now == "0" {
@@ -161,7 +161,7 @@ func TestNoStopWherePtraceIsRefused(t *testing.T) {
 	for _, how := range []string{"eperm", "enosys"} {
 		o := execute(t, bound, enterable(t, "noptrace"), how, fpstack, "-p", pid)
 		if o.status != 0 || strings.Count(o.stdout, ": shown without a stop, as with --no-stop\n") != 1 ||
-			strings.Count(o.stdout, "  descend") != 10 {
+			strings.Count(o.stdout, " descend ") != 10 {
 			t.Errorf("%s: status %d\n%s%s", how, o.status, o.stdout, o.stderr)
 		}
 	}
