@@ -8,8 +8,8 @@ type idleKind struct {
 	kind string
 }
 
-// idleKinds are functions in which threads of runtimes and libraries wait for work to come. A thread that has work is in
-// functions further in than what waits.
+// idleKinds are functions in which threads of runtimes and libraries wait for work to come. A thread that has work is
+// in functions further in than what waits.
 // Source: node src/node_platform.cc, src/inspector_agent.cc; libuv src/threadpool.c; HotSpot share/gc, share/compiler,
 // share/runtime; CoreCLR vm/finalizerthread.cpp, vm/tieredcompilation.cpp; jemalloc src/background_thread.c; GLib
 // gthreadpool.c; libgomp team.c; OpenBLAS driver/others/blas_server.c; tokio runtime/scheduler/multi_thread/worker.rs.
@@ -28,7 +28,8 @@ var idleKinds = []idleKind{
 	{"ServiceThread::service_thread_entry", "JVM"}, {"NotificationThread::notification_thread_entry", "JVM"},
 	{"MonitorDeflationThread::monitor_deflation_thread_entry", "JVM"}, {"NMethodSweeper::sweeper_loop", "JVM"},
 	{"os::signal_wait", "JVM"}, {"AttachListener::dequeue", "JVM"}, {"LinuxAttachListener::dequeue", "JVM"},
-	{"FinalizerThread::WaitForFinalizerEvent", ".NET runtime"}, {"FinalizerThread::FinalizerThreadWorker", ".NET runtime"},
+	{"FinalizerThread::WaitForFinalizerEvent", ".NET runtime"},
+	{"FinalizerThread::FinalizerThreadWorker", ".NET runtime"},
 	{"TieredCompilation::BackgroundWorker", ".NET runtime"}, {"TieredCompilationBackgroundWorker", ".NET runtime"},
 	{"ds_ipc_stream_factory_get_next_available_stream", ".NET runtime"}, {"SignalHandlerLoop", ".NET runtime"},
 	{"CorUnix::CPalSynchronizationManager::WorkerThread", ".NET runtime"},
@@ -42,8 +43,8 @@ var idleKinds = []idleKind{
 // maxIdleDepth is how many of the innermost frames are looked at: those that wait are below the function of the pool.
 const maxIdleDepth = 8
 
-// IdleKind is what sort of idle thread t is, as a person counts them: "V8 workers". It is "" for one that does something
-// for the process, is not asleep, or waits for somebody whom it is known to wait for.
+// IdleKind is what sort of idle thread t is, as a person counts them: "V8 workers". It is "" for one that does
+// something for the process, is not asleep, or waits for somebody whom it is known to wait for.
 func (t *Thread) IdleKind() string {
 	switch {
 	case t.Signal != nil || t.NotStopped != "" || t.Loop.serves():

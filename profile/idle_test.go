@@ -2,8 +2,8 @@ package profile
 
 import "testing"
 
-// TestIdleKind: a helper that waits for work is told from one that works, that waits for somebody, or of which it is not
-// sure what it does.
+// TestIdleKind: a helper that waits for work is told from one that works, that waits for somebody, or of which it is
+// not sure what it does.
 func TestIdleKind(t *testing.T) {
 	stack := func(names ...string) Stack {
 		s := Stack{Complete: true}

@@ -20,7 +20,8 @@ var starts = []string{
 	"<core::panic::unwind_safe::*", "std::sys::pal::unix::thread::*", "std::sys::thread::unix::*",
 	"<std::sys::thread::unix::Thread>::*", "std::sys::unix::thread::*",
 	"execute_native_thread_routine", "std::thread::_State_impl*", "std::thread::_Invoker*", "std::__invoke*",
-	"runtime.goexit", "runtime.goexit.abi0", "runtime.main", "runtime.mstart*", "runtime.rt0_go*", "runtime.asmcgocall*",
+	"runtime.goexit", "runtime.goexit.abi0", "runtime.main", "runtime.mstart*", "runtime.rt0_go*",
+	"runtime.asmcgocall*",
 	"runtime.cgocall*", "crosscall1", "_rt0_*",
 }
 
@@ -31,8 +32,8 @@ var languageStarts = map[Kind][]string{
 	DotNet: {"System.Threading.Thread.StartCallback", "System.Threading.Thread+StartHelper.*"},
 }
 
-// hosts are the files, as glob patterns, of the runtimes of languages that run functions of a [Kind]: what is outside of
-// the outermost such function and in one of them is how the runtime came to run it.
+// hosts are the files, as glob patterns, of the runtimes of languages that run functions of a [Kind]: what is outside
+// of the outermost such function and in one of them is how the runtime came to run it.
 var hosts = map[Kind][]string{
 	Python:     {"python*", "libpython*"},
 	Java:       {"java", "libjvm.so", "libjli.so"},

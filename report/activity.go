@@ -18,8 +18,8 @@ type activity struct {
 }
 
 // activities splits threads by what they do. Where few differ each has that in full; where many do (a futex for each
-// worker), those that wait for what nobody is known to hold are counted by its kind, and calls of one name are one, with
-// "…" for the arguments that are not the same.
+// worker), those that wait for what nobody is known to hold are counted by its kind, and calls of one name are one,
+// with "…" for the arguments that are not the same.
 func (p *printer) activities(threads []*profile.Thread) []activity {
 	if p.opt.Verbose {
 		return split(threads, p.callOf)

@@ -39,7 +39,8 @@ func rankOf(t *profile.Thread, frames []profile.Frame, cycles map[int]bool) rank
 	case t.State == "R", t.State == "D", t.Wait != nil && t.Wait.Mode == profile.WaitOne &&
 		t.Wait.Sort == profile.SortLock:
 		return rankActive
-	case t.Fiber != nil, t.Loop != nil, slices.ContainsFunc(frames, func(f profile.Frame) bool { return f.Kind.Made() }):
+	case t.Fiber != nil, t.Loop != nil,
+		slices.ContainsFunc(frames, func(f profile.Frame) bool { return f.Kind.Made() }):
 		return rankLanguage
 	}
 	return rankNative

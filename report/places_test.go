@@ -16,8 +16,9 @@ func TestPlaces(t *testing.T) {
 		"/usr/lib/python3.11/re/__init__.py":   "re/__init__.py",
 		"/usr/lib/python3.11/json/__init__.py": "json/__init__.py",
 		"/srv/index.js":                        "srv/index.js",
-		"node:internal/timers":                 "node:internal/timers", "https://cdn.example.org/a.js": "https://cdn.example.org/a.js",
-		"/": "/", "/top.c": "top.c", "dir/top.c/": "dir/top.c/",
+		"node:internal/timers":                 "node:internal/timers",
+		"https://example.org/a.js":             "https://example.org/a.js",
+		"/":                                    "/", "/top.c": "top.c", "dir/top.c/": "dir/top.c/",
 	}
 	files["/a/y/net.c"] = "a/y/net.c" // y/net.c is the end of two
 	d := &profile.Dump{Threads: []profile.Thread{{}}}
@@ -71,7 +72,8 @@ func TestEntriesRank(t *testing.T) {
 	idle.Idle = "Go sysmon"
 	d := &profile.Dump{Process: profile.Process{PID: 2}, Threads: []profile.Thread{idle,
 		thread(2, "S", nil, profile.Native), thread(3, "S", nil, profile.Python), thread(4, "R", nil, profile.Native),
-		thread(5, "S", lock, profile.Native), thread(6, "S", lock, profile.Native), thread(7, "D", nil, profile.Native)},
+		thread(5, "S", lock, profile.Native), thread(6, "S", lock, profile.Native),
+		thread(7, "D", nil, profile.Native)},
 		Waits: &profile.Waits{Cycles: []profile.WaitCycle{{Threads: []int{6}}}}}
 	for _, row := range []struct {
 		opt  Options

@@ -15,9 +15,9 @@ import (
 )
 
 // Text writes d for a person: the process, then each entry, a thread or several with the same
-// stack, with its frames innermost first, names before places. With Options.Group what is stuck or computes comes first,
-// then what runs functions of a language; among equals small groups before large ones and the thread group leader, then
-// as in d. Threads that are idle are counted at the end.
+// stack, with its frames innermost first, names before places. With Options.Group what is stuck or computes comes
+// first, then what runs functions of a language; among equals small groups before large ones and the thread group
+// leader, then as in d. Threads that are idle are counted at the end.
 func Text(w io.Writer, d *profile.Dump, opt Options) error {
 	p := &printer{w: bufio.NewWriterSize(w, 64<<10), dump: d, opt: opt, newer: map[string]bool{}}
 	p.places = newPlaces(d)

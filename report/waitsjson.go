@@ -155,7 +155,8 @@ func waitDocument(w *profile.Wait) *waitDoc {
 	if w == nil {
 		return nil
 	}
-	doc := &waitDoc{Text: profile.Lossless(w.Text), Brief: profile.Lossless(w.Brief), Kind: profile.Lossless(w.Kind), Name: profile.Lossless(w.Name),
+	doc := &waitDoc{Text: profile.Lossless(w.Text), Brief: profile.Lossless(w.Brief),
+		Kind: profile.Lossless(w.Kind), Name: profile.Lossless(w.Name),
 		Mode: profile.Lossless(string(w.Mode)), Sort: profile.Lossless(string(w.Sort)),
 		Peer: profile.Lossless(w.Peer), Wakers: []wakerDoc{}, Certainty: profile.Lossless(w.Certainty),
 		Timed: w.Timed,

@@ -134,7 +134,8 @@ func TestDebuginfod(t *testing.T) {
 		o := execute(t, bound, "env", "DEBUGINFOD_URLS="+url, "DEBUGINFOD_CACHE_PATH="+room(t), "TERM=xterm", script,
 			"-q", "-e", "-c",
 			fpstack+" --debuginfod -p "+r.pid, "/dev/null")
-		if !strings.Contains(o.stdout, "downloading debug file "+r.id[:12]) || !strings.Contains(o.stdout, " descend ") {
+		if !strings.Contains(o.stdout, "downloading debug file "+r.id[:12]) ||
+			!strings.Contains(o.stdout, " descend ") {
 			t.Errorf("status %d, %q", o.status, o.stdout)
 		}
 	})

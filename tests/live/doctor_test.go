@@ -373,7 +373,8 @@ func TestCapabilityAlone(t *testing.T) {
 	cat := launch(t, cmd)
 	await(t, "cat waits for input", func() bool { return stateOf(cat.pid) == 'S' && callOf(cat.pid) == "0" })
 	o := capable(t, strconv.Itoa(cat.pid)).fpstack(t)
-	if o.status != 1 || !strings.Contains(o.stdout, "  waits in read(0)\n") || !strings.Contains(o.stderr, "CAP_DAC_READ_SEARCH") {
+	if o.status != 1 || !strings.Contains(o.stdout, "  waits in read(0)\n") ||
+		!strings.Contains(o.stderr, "CAP_DAC_READ_SEARCH") {
 		t.Errorf("a file that has no name: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 }

@@ -132,11 +132,13 @@ func TestSavedElsewhere(t *testing.T) {
 		!strings.Contains(r.stderr, "no file with build id") {
 		t.Errorf("without files: status %d, %s\n%s", r.status, r.stderr, r.stdout)
 	}
-	r = execute(t, bound, fpstack, "symbolize", "-v", file, filepath.Join(s.full, "prog"), filepath.Join(s.full, "libx.so"))
+	r = execute(t, bound, fpstack, "symbolize", "-v", file, filepath.Join(s.full, "prog"),
+		filepath.Join(s.full, "libx.so"))
 	if r.status != 0 || strings.Contains(r.stderr, "have no name") {
 		t.Errorf("with files: status %d, %s", r.status, r.stderr)
 	}
-	for _, want := range []string{"innermost", "middle", "back+", "hidden+", "through", "main+", "/prog.c:7", "_start"} {
+	for _, want := range []string{"innermost", "middle", "back+", "hidden+", "through", "main+", "/prog.c:7",
+		"_start"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("with files: no %q in\n%s", want, r.stdout)
 		}

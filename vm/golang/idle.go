@@ -5,7 +5,8 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// idle are the functions in which a thread of the runtime sleeps while it has no goroutine to run, and what such threads are called.
+// idle are the functions in which a thread of the runtime sleeps while it has no goroutine to run, and what such
+// threads are called.
 // Source: runtime/proc.go.
 var idle = map[string]string{
 	"runtime.stopm":          noGoroutine,
