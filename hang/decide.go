@@ -23,7 +23,7 @@ func Judge(c *Case) *Verdict {
 // decide makes the verdict: what is proven first, then what moves, then what all wait for.
 func (j *judging) decide() *Verdict {
 	if len(j.dumps) == 0 {
-		return &Verdict{Kind: Unknown, Sentence: "nothing could be sampled"}
+		return j.unseen()
 	}
 	sinks := j.sinks()
 	for i := range j.waits.Cycles {
@@ -51,6 +51,21 @@ func (j *judging) decide() *Verdict {
 		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
 	}
 	return j.evidence(&Verdict{Kind: Unknown, Sentence: "what it waits for is not known"}, sinks)
+}
+
+// unseen is the verdict where no process could be sampled.
+func (j *judging) unseen() *Verdict {
+	if words := j.ended(); words != "" {
+		return j.moving([]movement{{words, nil}})
+	}
+	v := &Verdict{Kind: Unknown, Sentence: "nothing could be sampled"}
+	for _, pid := range j.c.Roots {
+		if p := j.processes[pid]; p != nil && p.State == "Z" {
+			v.Sentence = fmt.Sprintf("%s had ended before, and its parent %s has not waited for it", j.process(pid),
+				j.process(p.Parent))
+		}
+	}
+	return v
 }
 
 // concerns reports whether a cycle has a thread of the tree, or one that something of the tree waits for: others that

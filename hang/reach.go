@@ -69,7 +69,10 @@ func (j *judging) reach() []*node {
 		}
 	}
 	for _, pid := range j.c.Roots {
-		enter(pid, nil, nil)
+		ended := slices.ContainsFunc(j.c.Activity.Ended, func(e Ended) bool { return e.PID == pid })
+		if !ended || len(j.members[pid]) > 0 {
+			enter(pid, nil, nil)
+		}
 	}
 	for i := 0; i < len(all); i++ {
 		n := all[i]
