@@ -12,13 +12,17 @@ import (
 // longSleep is from when on a sleep that ends by itself is called a hang.
 const longSleep = 10 * time.Minute
 
-// sleepKind says whether a sleep is a hang: one that ends soon may be what the program is to do. That somebody holds a
-// pipe while it sleeps is no wait for its work.
-func sleepKind(n *node, w *profile.Wait) Kind {
-	if n.piped || max(w.Left, w.Length) >= longSleep {
+// sleepKind says whether a sleep is a hang: one that ends soon may be what the program is to do.
+func sleepKind(w *profile.Wait) Kind {
+	if max(w.Left, w.Length) >= longSleep {
 		return Waiting
 	}
 	return Unknown
+}
+
+// hasTimer reports whether w, for events, ends by itself before long: a program sets a timer of its own so.
+func hasTimer(w *profile.Wait) bool {
+	return w != nil && w.Timed && (w.Sort == profile.SortSet || len(w.Set) > 0) && max(w.Left, w.Length) < longSleep
 }
 
 // asleep says how long a thread sleeps still, and where.

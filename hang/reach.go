@@ -13,7 +13,6 @@ type node struct {
 	from     *node         // who waits for it, nil for a root
 	by       *profile.Wait // the wait of from, nil for a root
 	ends     bool          // it waits for nobody that is known
-	piped    bool          // somebody on the way to it waits for data in a pipe
 	hops     int           // from one process to another outside the tree
 }
 
@@ -38,7 +37,6 @@ func (j *judging) reach() []*node {
 		}
 		seen[to] = true
 		n := &node{pid: to.PID, tid: to.TID, from: from, by: by}
-		n.piped = from != nil && from.piped || by != nil && readsPipeOf(by, to.PID)
 		if from != nil {
 			n.hops = from.hops
 			if from.pid != to.PID && !j.tree[to.PID] {
@@ -87,16 +85,6 @@ func (j *judging) reach() []*node {
 		}
 	}
 	return all
-}
-
-// readsPipeOf reports whether w waits for data in a pipe that process pid has the other end of.
-func readsPipeOf(w *profile.Wait, pid int) bool {
-	if slices.Contains(w.Children, pid) { // whose end would tell as well
-		return false
-	}
-	return w.Sort == profile.SortPipeData || slices.ContainsFunc(w.Set, func(p profile.WaitPart) bool {
-		return p.Sort == profile.SortPipeData && slices.Contains(p.Wakers, profile.Waker{PID: pid})
-	})
 }
 
 // mostHops bounds the steps that are followed from one process outside the tree to the next.
