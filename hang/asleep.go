@@ -2,6 +2,7 @@ package hang
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,6 +79,13 @@ func (j *judging) loop(n *node, l *profile.Loop) (rank, Kind, string) {
 		words += "; open: " + strings.Join(open[:min(most, len(open))], ", ") + more
 	}
 	return rankLoop, Waiting, words
+}
+
+// isKept reports whether something keeps an event loop but that other threads of its process may wake it.
+func isKept(l *profile.Loop) bool {
+	return l.Requests > 0 || slices.ContainsFunc(l.Handles, func(h profile.Handle) bool {
+		return h.Keeps && !h.Internal && h.Kind != profile.HandleAsync
+	})
 }
 
 // handleName is what a person calls a handle: the address of the other end of a connection, else its kind and file.

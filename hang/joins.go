@@ -59,7 +59,7 @@ func (j *judging) compareSinks(a, b *sink) int {
 // doubts is how much speaks against a sink as the cause, of those of its rank.
 func (j *judging) doubts(s *sink) (n int) {
 	w, t := j.waiting[s.tid], j.sampled[s.tid]
-	if j.joinsThreads(s.node) || w != nil && w.Listens {
+	if j.joinsThreads(s.node) || w != nil && w.Listens && !j.tree[s.pid] {
 		n += 4
 	}
 	if t == nil || len(j.members[s.pid]) == 1 || len(j.of(s.pid).fibers) > 0 {

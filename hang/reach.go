@@ -75,7 +75,7 @@ func (j *judging) reach() []*node {
 	for i := 0; i < len(all); i++ {
 		n := all[i]
 		targets := j.targets(n)
-		n.ends = len(targets) == 0
+		n.ends = len(targets) == 0 || !j.tree[n.pid] && n.isAwaitedByAll(targets)
 		for _, to := range targets {
 			if to.TID != 0 {
 				add(profile.Waker{PID: j.owner[to.TID], TID: to.TID}, n, j.waiting[n.tid])
@@ -85,6 +85,19 @@ func (j *judging) reach() []*node {
 		}
 	}
 	return all
+}
+
+// isAwaitedByAll reports whether all of those wait for n, directly or through others: a server that waits for what its
+// client, which waits for it, asks next.
+func (n *node) isAwaitedByAll(targets []profile.Waker) bool {
+	return !slices.ContainsFunc(targets, func(to profile.Waker) bool {
+		for at := n.from; at != nil; at = at.from {
+			if at.pid == to.PID && (to.TID == 0 || at.tid == to.TID) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // mostHops bounds the steps that are followed from one process outside the tree to the next.
@@ -187,6 +200,9 @@ var housekeepers = []string{"GC Thread", "G1 ", "VM Thread", "VM Periodic", "C1 
 func (j *judging) matters(tid int) bool {
 	if t := j.sampled[tid]; t != nil && tid != j.owner[tid] {
 		if slices.ContainsFunc(housekeepers, func(s string) bool { return strings.HasPrefix(t.Name, s) }) {
+			return false
+		}
+		if t.Loop != nil && !isKept(t.Loop) {
 			return false
 		}
 	}

@@ -59,7 +59,7 @@ func (j *judging) sink(n *node) sink {
 		s.rank, s.kind, s.does = j.busy(n)
 	case class == Hungry:
 		s.rank, s.kind, s.does = rankNothing, Starved, "waits for a CPU"
-	case w == nil && !j.tree[n.pid] && state != "R":
+	case w == nil && !j.tree[n.pid] && state != "R" && class != Waking:
 		s.rank, s.kind = rankOutside, Waiting
 	case w == nil:
 		s.rank, s.does = j.running(n)
@@ -173,8 +173,8 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankOwn, Waiting, "writes to a full pipe whose read end only it holds itself"
 	case t != nil && t.Loop != nil:
 		s.rank, s.kind, s.does = j.loop(n, t.Loop)
-		if n.tid != n.pid && !slices.ContainsFunc(t.Loop.Handles, func(h profile.Handle) bool { return h.Keeps }) {
-			s.rank, s.kind = rankWork, Unknown // that of a thread which a runtime keeps for its own work
+		if s.rank == rankLoop && !isKept(t.Loop) {
+			s.rank = rankBlocked // others of its threads may bring something: what they wait for says more
 		}
 	case len(j.of(n.pid).fibers) > 0:
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
