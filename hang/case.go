@@ -82,6 +82,8 @@ type Process struct {
 	LockedFiles []LockedFile
 	// Fuse says that it has /dev/fuse open: it answers for a file system.
 	Fuse bool
+	// Backend is what it does as a process of a database, by its title.
+	Backend Backend
 }
 
 // Killed is a process that a signal ended.

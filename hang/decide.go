@@ -15,7 +15,7 @@ func Judge(c *Case) *Verdict {
 	j := newJudging(c)
 	v := j.decide()
 	v.Tests = tests(c, v.Culprit)
-	v.Sentence += inTests(v.Tests)
+	v.Sentence = withTests(v.Sentence, inTests(v.Tests))
 	v.Threads, v.Lacks = j.threads, slices.Clone(c.Problems)
 	return v
 }

@@ -77,7 +77,15 @@ func fit(words, more string) string {
 	case n <= mostSentence:
 		return words
 	}
-	return string([]rune(words)[:mostSentence-1]) + "…"
+	return cut(words, mostSentence)
+}
+
+// cut is words in at most that many characters.
+func cut(words string, most int) string {
+	if utf8.RuneCountInString(words) <= most {
+		return words
+	}
+	return string([]rune(words)[:most-1]) + "…"
 }
 
 // root names the thread that a chain begins with: by its process alone where that is enough.
@@ -95,6 +103,8 @@ func (j *judging) link(n *node) string {
 	w, from := n.by, n.from.pid
 	who := j.who(n, from)
 	switch {
+	case j.lockOf(n):
+		return "waits for a lock held, it seems, by " + who
 	case w == nil, isEnd(w), slices.Contains(w.Children, n.pid):
 		return "waits for " + who
 	case w.Sort == profile.SortVfork:

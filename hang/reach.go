@@ -112,6 +112,9 @@ func (j *judging) targets(n *node) []profile.Waker {
 	if class := j.classOf(n.tid); class == Still || class == Spinning || class == Going {
 		return nil
 	}
+	if holders := j.backendWakers(n.pid); holders != nil {
+		return holders
+	}
 	wakers := j.sought(n, w)
 	asked := isInput(w, j.sampled[n.tid]) // who else has that is said
 	var out []profile.Waker

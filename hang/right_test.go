@@ -132,6 +132,20 @@ func TestSentencesFit(t *testing.T) {
 	}
 }
 
+// TestTestsFit: the test that a sentence is about stays, and what is said before is cut.
+func TestTestsFit(t *testing.T) {
+	const test = "; in the test TestDrain"
+	for _, row := range [][2]string{{"short", "short" + test}, {strings.Repeat("é", 250), ""}} {
+		got := withTests(row[0], test)
+		if n := utf8.RuneCountInString(got); n >= 200 || !strings.HasSuffix(got, test) || row[1] != "" && got != row[1] {
+			t.Errorf("%d characters: %s", n, got)
+		}
+	}
+	if got := withTests("it hangs", strings.Repeat("x", 300)); utf8.RuneCountInString(got) >= 200 {
+		t.Errorf("got %s", got)
+	}
+}
+
 // TestCyclesOfStrangers: threads that wait for each other, and for whom nothing of the tree waits, do not concern it.
 func TestCyclesOfStrangers(t *testing.T) {
 	for _, member := range []int{99, 7} {

@@ -73,6 +73,7 @@ func (j *judging) sink(n *node) sink {
 		j.sleeping(&s, w)
 	}
 	j.byRight(&s, w)
+	j.idleInTransaction(&s)
 	if s.rank > rankHolder && n.by != nil && n.by.Mode == profile.WaitOne && n.tid != 0 && !isEnd(n.by) &&
 		s.kind == Waiting {
 		s.rank = rankHolder

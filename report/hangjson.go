@@ -91,6 +91,7 @@ type hangProcessDoc struct {
 	Jobserver string          `json:"jobserver,omitempty"`
 	Fuse      bool            `json:"fuse,omitempty"`
 	Output    string          `json:"last_output,omitempty"`
+	Backend   string          `json:"backend,omitempty"`
 	Locked    []lockedFileDoc `json:"locked_files,omitempty"`
 }
 
@@ -283,8 +284,7 @@ func hangProcesses(all []hang.Process) []hangProcessDoc {
 			State: profile.Lossless(p.State), User: p.User, Started: jsonTime(p.Started), CPU: p.CPU.Nanoseconds(),
 			ChildCPU: p.ChildCPU.Nanoseconds(), Threads: p.Threads, Memory: p.Memory,
 			Variables: losslessAll(p.Variables), Facts: losslessAll(p.Lines), Jobserver: profile.Lossless(p.Jobserver),
-			Fuse:   p.Fuse,
-			Output: profile.Lossless(p.LastOutput)}
+			Fuse: p.Fuse, Output: profile.Lossless(p.LastOutput), Backend: string(p.Backend)}
 		for _, f := range p.LockedFiles {
 			doc.Locked = append(doc.Locked, lockedFileDoc{profile.Lossless(f.Path), f.Holder})
 		}

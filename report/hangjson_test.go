@@ -54,7 +54,7 @@ func hungTest(name string) (*hang.Case, *hang.Verdict) {
 			{PID: 4121, Parent: 77, Name: name, Args: []string{name}, State: "S", Threads: 3, Fuse: true,
 				LastOutput: "ok " + name, LockedFiles: []hang.LockedFile{{Path: name, Holder: 900}},
 				Lines: []string{"socket " + name}}},
-		Outside: []hang.Process{{PID: 900, Name: "postgres", State: "S", Threads: 1}},
+		Outside: []hang.Process{{PID: 900, Name: "postgres", Backend: hang.BackendInTransaction, State: "S", Threads: 1}},
 		Moments: []hang.Moment{{Time: at.Add(-2 * time.Second),
 			Counters: map[int]hang.Span{4121: {Before: counters, After: counters}, 77: {Before: counters}}},
 			{Time: at, Dumps: []*profile.Dump{d}, Waits: bank()}},

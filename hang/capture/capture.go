@@ -104,6 +104,7 @@ func Run(ctx context.Context, c *hang.Case, s Sampler, opt Options) {
 	programsOf(slices.Collect(maps.Keys(ran))).since(ran, c.Roots, &c.Activity)
 	r.closely(ctx)
 	c.Outside = Describe(outside(c))
+	c.Outside = append(c.Outside, holders(slices.Concat(c.Outside, c.Processes))...)
 	r.beside(ctx)
 	if ctx.Err() != nil && len(c.Moments) < len(opt.At) {
 		r.problem(fmt.Sprintf("%d of %d moments were not sampled: no time was left", len(opt.At)-len(c.Moments),
