@@ -159,24 +159,29 @@ func waitingTasks(d *profile.Dump) (all []*profile.Fiber) {
 
 // fibers says what those that wait in process pid wait for, by the first that runs the user's own code.
 func (j *judging) fibers(pid int) string {
-	return j.waitingFibers(pid, j.of(pid).fibers) + "; none runs that could end that"
+	all := j.of(pid).fibers
+	if all[0].Wait == profile.FiberLock {
+		return j.waitingFibers(pid, all, " for a lock, and none that could unlock it")
+	}
+	return j.waitingFibers(pid, all, ", and none that could wake "+itOrThem(len(all)))
 }
 
-// waitingFibers is fibers of any of a process, of which it is not known whether others could end that.
-func (j *judging) waitingFibers(pid int, all []*profile.Fiber) string {
-	words := fmt.Sprintf("has %s that %s", text.Count(len(all), all[0].Kind), waitsOrWait(len(all)))
-	if all[0].Wait == profile.FiberLock {
-		words += " for a lock"
-	}
+// waitingFibers says of fibers of process pid that they wait, more of that, and where the first is in its own code.
+func (j *judging) waitingFibers(pid int, all []*profile.Fiber, more string) string {
+	words := fmt.Sprintf("has %s that %s%s", text.Count(len(all), all[0].Kind), waitsOrWait(len(all)), more)
 	f, frame := culpritFiber(j.of(pid).dump, all)
-	if frame != nil {
-		name := strconv.FormatUint(f.ID, 10)
-		if f.Name != "" {
-			name = text.Quote(f.Name)
-		}
-		words += fmt.Sprintf(": %s %s [%s] in %s", f.Kind, name, text.Escape(f.State), place(frame))
+	if frame == nil {
+		return words
 	}
-	return words
+	name := strconv.FormatUint(f.ID, 10)
+	if f.Name != "" {
+		name = text.Quote(f.Name)
+	}
+	state := text.Escape(f.State)
+	if f.Waits >= time.Minute {
+		state += ", " + text.Duration(f.Waits)
+	}
+	return words + fmt.Sprintf(": %s %s [%s] in %s", f.Kind, name, state, place(frame))
 }
 
 func waitsOrWait(n int) string {
@@ -184,6 +189,13 @@ func waitsOrWait(n int) string {
 		return "waits"
 	}
 	return "wait"
+}
+
+func itOrThem(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
 }
 
 // culpritFiber is the first of those fibers that runs the user's own code, and where.

@@ -156,3 +156,16 @@ func TestCyclesOfStrangers(t *testing.T) {
 		}
 	}
 }
+
+// TestShortNames: of the name of a function in Go the package's path goes, and nothing of another language's.
+func TestShortNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"example.com/queue.drain": "queue.drain", "main.main": "main.main",
+		"a.b/c/d.(*T).Run[go.shape/int]": "d.(*T).Run[go.shape/int]",
+		"operator/(int)":                 "operator/(int)", "Vec::operator/": "Vec::operator/", "": "",
+	} {
+		if got := shortName(name); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}

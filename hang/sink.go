@@ -96,8 +96,7 @@ func (j *judging) byRight(s *sink, w *profile.Wait) {
 	case s.kind == Waiting && w.Timed && w.Left > 0 && w.Left < longSleep && s.rank >= rankOutside &&
 		j.classOf(s.tid) == Blocked:
 		s.kind = Unknown // it gives up by itself, and had not done so before
-	case s.kind == Waiting && s.rank >= rankLoop && (hasTimer(w) && w.Mode != profile.WaitIdle ||
-		w.Mode == profile.WaitIdle && len(j.of(s.pid).fibers) == 0 && j.of(s.pid).timers):
+	case s.kind == Waiting && s.rank >= rankLoop && j.hasTimer(s.pid, w):
 		s.kind = Unknown
 		s.does += ", which a timer of its own may end"
 	case !j.tree[s.pid] && s.from != nil: // whom somebody waits for: what ends that is no right of its own
@@ -107,6 +106,18 @@ func (j *judging) byRight(s *sink, w *profile.Wait) {
 	case s.kind == Waiting && j.waitsForSignals(s.node, w):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal: "+signals(w.Handled)
 	}
+}
+
+// hasTimer reports whether a timer of process pid, a thread of which waits for w, may bring what it waits for.
+func (j *judging) hasTimer(pid int, w *profile.Wait) bool {
+	of := j.of(pid)
+	switch {
+	case len(of.fibers) > 0 && of.sleeps:
+		return false
+	case w.Mode == profile.WaitIdle:
+		return len(of.fibers) == 0 && of.timers
+	}
+	return hasTimer(w)
 }
 
 // watches reports whether w waits for files to change.
@@ -185,7 +196,7 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 	case w.Listens:
 		s.rank, s.does = rankWork, "waits for connections"
 	case w.Mode == profile.WaitIdle && n.from != nil && j.tree[n.pid] && len(j.of(n.pid).parked) > 0:
-		s.rank, s.kind, s.does = rankFibers, Waiting, j.waitingFibers(n.pid, j.of(n.pid).parked)
+		s.rank, s.kind, s.does = rankFibers, Waiting, j.waitingFibers(n.pid, j.of(n.pid).parked, "")
 	case w.Mode == profile.WaitIdle && n.from != nil && j.tree[n.pid]:
 		s.rank, s.kind, s.does = rankFibers, Waiting, "runs nothing: its runtime keeps all of its threads for work"
 	case w.Mode == profile.WaitIdle:

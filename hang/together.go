@@ -54,6 +54,7 @@ type together struct {
 	parked []*profile.Fiber // all of the program, if none of them runs
 	serves bool             // one waits for somebody to connect
 	timers bool             // a timer of its runtime is set
+	sleeps bool             // a task waits for a time: then the timer of its loop is that
 	rests  bool             // no thread ran, but to wake and sleep again
 	spin   []int            // those that spin
 	share  string           // how much CPU each of these had or wanted
@@ -92,6 +93,7 @@ func (j *judging) of(pid int) *together {
 			p.fibers, p.parked = stuckFibers(p.dump, p.timers)
 		} else {
 			p.fibers = waitingTasks(p.dump)
+			p.sleeps = slices.ContainsFunc(p.dump.Fibers, func(f profile.Fiber) bool { return sleeps(p.dump, &f) })
 		}
 	}
 	return p
