@@ -146,8 +146,22 @@ type Counters struct {
 
 // Activity is what moved between the first moment and the last.
 type Activity struct {
-	Network, IO, Output uint64   // bytes
-	Commands            []string // that had not been seen before
-	Repeats             []string // that were started once more, those that were most often first
-	Began               int      // processes
+	Network, IO, Output uint64     // bytes
+	Commands            []string   // that had not been seen before
+	Repeats             []string   // that were started once more, those that were most often first
+	Began               int        // processes
+	Executed            []Executed // processes of the tree
+	Ended               []Ended    // roots
+}
+
+// Executed is a process that became another program: execve(2).
+type Executed struct {
+	PID       int
+	Name, Now string // the kernel's, before and since
+}
+
+// Ended is a process that ended.
+type Ended struct {
+	PID  int
+	Name string // the kernel's
 }

@@ -68,7 +68,7 @@ func isOwn(d *profile.Dump, f *profile.Frame) bool {
 			return false
 		}
 	}
-	if f.File == "" && isReserved(f.Func) {
+	if f.File == "" && (isReserved(f.Func) || f.Kind == profile.JavaScript) { // the latter is built in: Atomics.wait
 		return false
 	}
 	for _, part := range foreignFiles {

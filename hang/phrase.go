@@ -21,7 +21,11 @@ func (j *judging) chain(n *node) string {
 	}
 	slices.Reverse(steps)
 	var b strings.Builder
-	b.WriteString(j.root(steps[0]))
+	if w := j.waiting[steps[0].tid]; len(steps) > 1 && w != nil && slices.Contains(w.Children, steps[1].pid) {
+		b.WriteString(j.process(steps[0].pid)) // whatever thread that is
+	} else {
+		b.WriteString(j.root(steps[0]))
+	}
 	for i, at := range steps[1:] {
 		if left := len(steps) - 1 - i; len(steps) > maxSteps && i == maxSteps/2 && left > 2 {
 			fmt.Fprintf(&b, ", which waits, through %s more,", text.Count(left-1, "step"))

@@ -76,6 +76,7 @@ func TestFibers(t *testing.T) {
 	const (
 		lock, send, receive = profile.FiberLock, profile.FiberSend, profile.FiberReceive
 		group, net, timer   = profile.FiberGroup, profile.FiberNet, profile.FiberTimer
+		signals             = "signals" // the goroutine by which Go hands them out, in a call on a thread
 	)
 	for _, row := range []struct {
 		name   string
@@ -89,15 +90,24 @@ func TestFibers(t *testing.T) {
 		{"all wait", []profile.FiberWait{group, receive}, false, []uint64{2, 1}},
 		{"workers of a server", []profile.FiberWait{net, receive, receive}, false, nil},
 		{"a timer brings something", []profile.FiberWait{receive}, true, nil},
+		{"signals may bring something", []profile.FiberWait{receive, signals}, false, nil},
+		{"signals do not end a group", []profile.FiberWait{group, receive, signals}, false, []uint64{1}},
+		{"a call of its own", []profile.FiberWait{group, profile.FiberCall}, false, nil},
 		{"a sender beside a ticker", []profile.FiberWait{receive, send, receive}, true, []uint64{2}},
 	} {
 		d := &profile.Dump{}
 		for i, w := range row.waits {
 			d.Fibers = append(d.Fibers, profile.Fiber{Kind: "goroutine", ID: uint64(i + 1), Wait: w,
 				Missing: "not here"})
+			if w == signals {
+				d.Fibers[i].Wait, d.Fibers[i].TID = profile.FiberCall, 8
+				d.Threads = []profile.Thread{{TID: 8, Stack: profile.Stack{Frames: []profile.Frame{
+					{Func: "runtime.notetsleepg"}, {Func: "os/signal.signal_recv"}}}}}
+			}
 		}
 		var got []uint64
-		for _, f := range stuckFibers(d, row.timers) {
+		stuck, _ := stuckFibers(d, row.timers)
+		for _, f := range stuck {
 			got = append(got, f.ID)
 		}
 		if len(got) != len(row.want) {

@@ -59,7 +59,7 @@ func (j *judging) sink(n *node) sink {
 		s.rank, s.kind, s.does = j.busy(n)
 	case class == Hungry:
 		s.rank, s.kind, s.does = rankNothing, Starved, "waits for a CPU"
-	case w == nil && !j.tree[n.pid] && state != "R":
+	case w == nil && !j.tree[n.pid] && state != "R" && class != Waking:
 		s.rank, s.kind = rankOutside, Waiting
 	case w == nil:
 		s.rank, s.does = j.running(n)
@@ -84,12 +84,22 @@ func (j *judging) sink(n *node) sink {
 func (j *judging) byRight(s *sink, w *profile.Wait) {
 	switch {
 	case w == nil || s.kind != Waiting && s.kind != Unknown:
+	case s.rank >= rankBlocked && j.joinsOnly(s.node, w):
+		s.rank, s.kind, s.does = rankWork, Unknown, "waits for its other threads to end"
 	case s.rank >= rankTime && s.rank < rankWork && (j.of(s.pid).serves || j.of(s.root().pid).serves):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for connections"
 	case s.kind == Waiting && watches(w):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a change of a file"
 	case w.Sort == profile.SortSignal && s.rank == rankOutside && j.childServes(s.pid):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal, as its children wait for connections"
+	case s.kind == Waiting && w.Timed && w.Left > 0 && w.Left < longSleep && s.rank >= rankOutside &&
+		j.classOf(s.tid) == Blocked:
+		s.kind = Unknown // it gives up by itself, and had not done so before
+	case s.kind == Waiting && s.rank >= rankLoop && (hasTimer(w) && w.Mode != profile.WaitIdle ||
+		w.Mode == profile.WaitIdle && len(j.of(s.pid).fibers) == 0 && j.of(s.pid).timers):
+		s.kind = Unknown
+		s.does += ", which a timer of its own may end"
+	case !j.tree[s.pid] && s.from != nil: // whom somebody waits for: what ends that is no right of its own
 	case s.kind == Waiting && w.Alarm && s.rank > rankStill && s.rank != rankHolder:
 		s.kind = Unknown
 		s.does += ", which a timer of its own may end"
@@ -163,8 +173,8 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankOwn, Waiting, "writes to a full pipe whose read end only it holds itself"
 	case t != nil && t.Loop != nil:
 		s.rank, s.kind, s.does = j.loop(n, t.Loop)
-		if n.tid != n.pid && !slices.ContainsFunc(t.Loop.Handles, func(h profile.Handle) bool { return h.Keeps }) {
-			s.rank, s.kind = rankWork, Unknown // that of a thread which a runtime keeps for its own work
+		if s.rank == rankLoop && !isKept(t.Loop) {
+			s.rank = rankBlocked // others of its threads may bring something: what they wait for says more
 		}
 	case len(j.of(n.pid).fibers) > 0:
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
@@ -173,6 +183,8 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		}
 	case w.Listens:
 		s.rank, s.does = rankWork, "waits for connections"
+	case w.Mode == profile.WaitIdle && n.from != nil && j.tree[n.pid] && len(j.of(n.pid).parked) > 0:
+		s.rank, s.kind, s.does = rankFibers, Waiting, j.waitingFibers(n.pid, j.of(n.pid).parked)
 	case w.Mode == profile.WaitIdle && n.from != nil && j.tree[n.pid]:
 		s.rank, s.kind, s.does = rankFibers, Waiting, "runs nothing: its runtime keeps all of its threads for work"
 	case w.Mode == profile.WaitIdle:
@@ -182,7 +194,7 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 	case w.Mode == profile.WaitOutside && (w.Sort == profile.SortSocketData || w.Sort == profile.SortSocketRoom):
 		s.rank, s.kind, s.does = rankOutside, Waiting, socketVerb(w)+socketName(w)+", and gets no answer"
 	case w.Mode == profile.WaitTime:
-		s.rank, s.kind, s.does = rankTime, sleepKind(n, w), j.asleep(n, w)
+		s.rank, s.kind, s.does = rankTime, sleepKind(w), j.asleep(n, w)
 	case w.Mode == profile.WaitOutside:
 		s.rank, s.kind, s.does = rankOutside, Waiting, text.Message(w.Text)
 	default:

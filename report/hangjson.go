@@ -153,12 +153,20 @@ type closeDoc struct {
 }
 
 type activityDoc struct {
-	Network  uint64   `json:"network_bytes"`
-	IO       uint64   `json:"io_bytes"`
-	Output   uint64   `json:"output_bytes"`
-	Commands []string `json:"commands"`
-	Began    int      `json:"began"`
-	Repeats  []string `json:"repeats,omitempty"`
+	Network  uint64      `json:"network_bytes"`
+	IO       uint64      `json:"io_bytes"`
+	Output   uint64      `json:"output_bytes"`
+	Commands []string    `json:"commands"`
+	Began    int         `json:"began"`
+	Repeats  []string    `json:"repeats,omitempty"`
+	Executed []changeDoc `json:"executed,omitempty"`
+	Ended    []changeDoc `json:"ended,omitempty"`
+}
+
+type changeDoc struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name,omitempty"`
+	Now  string `json:"now,omitempty"`
 }
 
 // HangJSON writes c and its verdict as one document that ends in a newline, indented unless opt wants it compact; a v
@@ -197,9 +205,7 @@ func hangDocument(c *hang.Case, opt *Options) *hangDoc {
 			profile.Lossless(c.Trigger.Note)},
 		Processes: hangProcesses(c.Processes), Outside: hangProcesses(c.Outside), Threads: []judgedDoc{},
 		Moments: []momentDoc{}, Problems: losslessAll(c.Problems),
-		Activity: activityDoc{c.Activity.Network, c.Activity.IO, c.Activity.Output,
-			losslessAll(c.Activity.Commands), c.Activity.Began,
-			losslessAll(c.Activity.Repeats)}}
+		Activity: activityDocument(&c.Activity)}
 	for _, k := range c.Killed {
 		doc.Killed = append(doc.Killed, killedDoc{k.PID, profile.Lossless(k.Name), k.Signal, jsonTime(k.Seen)})
 	}
@@ -236,6 +242,18 @@ func hangDocument(c *hang.Case, opt *Options) *hangDoc {
 		for _, d := range last.Dumps {
 			doc.Dumps = append(doc.Dumps, dumpDocument(d, opt))
 		}
+	}
+	return doc
+}
+
+func activityDocument(a *hang.Activity) activityDoc {
+	doc := activityDoc{Network: a.Network, IO: a.IO, Output: a.Output, Commands: losslessAll(a.Commands),
+		Began: a.Began, Repeats: losslessAll(a.Repeats)}
+	for _, e := range a.Executed {
+		doc.Executed = append(doc.Executed, changeDoc{e.PID, profile.Lossless(e.Name), profile.Lossless(e.Now)})
+	}
+	for _, e := range a.Ended {
+		doc.Ended = append(doc.Ended, changeDoc{PID: e.PID, Name: profile.Lossless(e.Name)})
 	}
 	return doc
 }
