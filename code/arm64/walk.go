@@ -25,8 +25,8 @@ const (
 )
 
 // walk interprets code along all its paths. Each instruction is visited once: the first state that reaches it wins;
-// with apart once more, by the first state in which SP was moved. Paths with the fewest calls behind them go first, so that
-// code behind a call which does not return gets its state from the jumps that lead there.
+// with apart once more, by the first state in which SP was moved. Paths with the fewest calls behind them go first, so
+// that code behind a call which does not return gets its state from the jumps that lead there.
 type walk struct {
 	c         *Code
 	lo, hi    uint64    // only this range is followed
