@@ -68,7 +68,7 @@ spool.`,
 		Annotations: exitStatus("0", "it was ended by a signal, and nothing is left but what is in the spool",
 			"2", "it could not begin, or failed", "64", "the command line or the file is wrong",
 			"75", "it was stuck: start it again"),
-		Args: noArgs,
+		Args: o.processOptions.args,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.check(c.Flags()); err != nil {
 				return err

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -32,9 +31,7 @@ var cobras = []string{"help", "completion", cobra.ShellCompRequestCmd, cobra.She
 func (a *app) addCommands(root *cobra.Command, args []string) {
 	all := subcommands()
 	isNamed := func(s subcommand) bool { return slices.Contains(args, s.name) }
-	plain := len(args) > 0 && (strings.HasPrefix(args[0], "-") || slices.ContainsFunc(all, isNamed)) &&
-		!slices.ContainsFunc(cobras, func(name string) bool { return slices.Contains(args, name) })
-	if !plain {
+	if slices.ContainsFunc(cobras, func(name string) bool { return slices.Contains(args, name) }) {
 		a.addRest(root)
 		if len(args) > 1 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 			complete(root, args[1:len(args)-1])

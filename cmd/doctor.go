@@ -41,7 +41,7 @@ without a profile.`,
   fpstack doctor -p 4121       why is process 4121 refused?
   fpstack doctor --push otlp+http://collector:4318`,
 		Annotations: exitStatus("0", "every process can be sampled, every store takes profiles", "1", "one cannot"),
-		Args:        noArgs,
+		Args:        o.processOptions.args,
 		RunE:        func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), o) },
 	}
 	f := c.Flags()

@@ -30,7 +30,7 @@ does the same.`,
   fpstack dump -p 4121 --source          with the source lines
   fpstack dump -p 4121 --save out.snap   and for fpstack symbolize elsewhere`,
 		Annotations: exitStatus(dumpStatus...),
-		Args:        func(c *cobra.Command, args []string) error { return a.pidArgs(c.Root(), args, &o.pids) },
+		Args:        o.processOptions.args,
 		RunE:        func(c *cobra.Command, _ []string) error { return a.dump(c.Context(), o) },
 	}
 	o.register(c)

@@ -49,7 +49,7 @@ for in the end, or what moves, and where. Nothing is ended.`,
   fpstack hang -p 4121 -f json      for programs
   fpstack hang -p 4121 --watch      as soon as they are idle for a minute`,
 		Annotations: exitStatus("0", "something moves", "3", "it hangs", "4", "whether it hangs is not known"),
-		Args:        func(c *cobra.Command, args []string) error { return a.pidArgs(c.Root(), args, &o.pids) },
+		Args:        o.processOptions.args,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.watch.check(c.Flags()); err != nil {
 				return err
@@ -71,8 +71,8 @@ for in the end, or what moves, and where. Nothing is ended.`,
 }
 
 func (a *app) hang(ctx context.Context, o *hangOptions) error {
-	if len(o.pids) == 0 && len(o.byName) == 0 {
-		return usageError{errors.New("no process given: use -p PID or -n NAME")}
+	if o.none() {
+		return errNoProcess
 	}
 	ctx = a.endable(ctx)
 	if _, err := a.addNamed(&o.pids, o.byName); err != nil {

@@ -42,7 +42,7 @@ A file that is there is replaced only where -o names it.`,
   fpstack perf-map -p 4121 -o -    to standard output`,
 		Annotations: exitStatus("0", "it was written", "1", "a part of the code is not in it",
 			"2", "nothing was written"),
-		Args: noArgs,
+		Args: o.processOptions.args,
 		RunE: func(c *cobra.Command, _ []string) error { return a.perfMap(a.endable(c.Context()), o) },
 	}
 	f := c.Flags()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/procfs"
@@ -73,12 +74,16 @@ minute is kept: in --spool, or in a file fpstack-PID-unsent.pb.gz.`,
 			"1", "some were not, or the result was saved in another folder", "2", "nothing was recorded or written",
 			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed",
 			"127", "-- CMD: it was not found", "other", "-- CMD: its own status, or 128 + N after signal N"),
-		RunE: func(c *cobra.Command, args []string) error {
-			command, err := o.check(c, args)
-			if err != nil {
+		Args: func(c *cobra.Command, words []string) error {
+			err := o.args(c, words, func() *pflag.FlagSet { return a.recordCommand().Flags() })
+			a.runs = o.command != nil
+			return err
+		},
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.check(c); err != nil {
 				return err
 			}
-			return a.record(a.endable(c.Context()), o, command)
+			return a.record(a.endable(c.Context()), o)
 		},
 	}
 	f := c.Flags()
@@ -100,30 +105,31 @@ minute is kept: in --spool, or in a file fpstack-PID-unsent.pb.gz.`,
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary, only errors")
 	f.BoolVarP(&o.verbose, "verbose", "v", false,
 		"say what is recorded before it begins, and in the end what runtimes did not get")
+	f.SetInterspersed(false) // what follows a command is the command's
 	sections(f, "pid", "Processes and threads", "duration", "Result", "rate", "Sampling", "max-frames", "Stacks",
 		"no-symbols", "Names",
 		"type", "What is written", "push", "Stores", "color", "Messages")
 	return c
 }
 
-// check refuses values that make no sense together, and gives the command to run.
-func (o *recordOptions) check(c *cobra.Command, args []string) ([]string, error) {
-	command, err := o.samplingOptions.check(c, args)
+// check refuses values that make no sense together.
+func (o *recordOptions) check(c *cobra.Command) error {
 	switch {
-	case err != nil:
-		return nil, err
-	case o.dotnetMap && command != nil:
-		return nil, usageError{errors.New("--dotnet-perf-map asks a process that runs: start the command with " +
+	case o.dotnetMap && o.command != nil:
+		return usageError{errors.New("--dotnet-perf-map asks a process that runs: start the command with " +
 			"DOTNET_PerfMapEnabled=3 instead")}
 	case c.Flags().Changed("duration") && o.duration <= 0:
-		return nil, usageError{fmt.Errorf("--duration %v is not positive", o.duration)}
+		return usageError{fmt.Errorf("--duration %v is not positive", o.duration)}
 	case o.typ != "" && !slices.Contains([]string{"samples", "wall", "cpu"}, o.typ):
-		return nil, usageError{fmt.Errorf("--type %q: a recording has samples, wall and cpu", o.typ)}
+		return usageError{fmt.Errorf("--type %q: a recording has samples, wall and cpu", o.typ)}
 	}
 	if err := o.pushOptions.check(); err != nil {
-		return nil, err
+		return err
 	}
-	return command, o.viewOptions.check()
+	if err := o.samplingOptions.check(c); err != nil {
+		return err
+	}
+	return o.viewOptions.check()
 }
 
 // recording is one run of record.
@@ -158,27 +164,27 @@ const recordGC = 30
 const nameGC = 10
 
 // record samples, writes, and says what was found.
-func (a *app) record(ctx context.Context, o *recordOptions, command []string) error {
+func (a *app) record(ctx context.Context, o *recordOptions) error {
 	unnamed, err := a.addNamed(&o.pids, o.byName)
 	if err != nil {
 		return err
 	}
 	var to destination
 	if len(o.to) == 0 || o.output != "" || o.format.word != "" {
-		if to, err = a.destine(o.output, o.format.word, "folded", recordStem(o.pids, command), o.open); err != nil {
+		if to, err = a.destine(o.output, o.format.word, "folded", recordStem(o.pids, o.command), o.open); err != nil {
 			return err
 		}
 	} else if o.open {
 		return usageError{errors.New("--open shows a file: name one with -o")}
 	}
 	debug.SetGCPercent(recordGC)
-	r := &recording{app: a, o: o, to: to, command: command, missing: unnamed > 0, unmap: func() {}}
+	r := &recording{app: a, o: o, to: to, command: o.command, missing: unnamed > 0, unmap: func() {}}
 	defer func() {
 		if r.release != nil {
 			r.release()
 		}
 	}()
-	if command == nil {
+	if o.command == nil {
 		defer r.heed(func(os.Signal) {})() // ctx ends by the first one
 		return r.run(ctx)
 	}
@@ -199,7 +205,7 @@ func (r *recording) run(ctx context.Context) error {
 	defer r.outlets.close()
 	finder := r.finder(context.Background(), &r.o.namingOptions) // names are looked up when ctx has ended
 	defer finder.Close()
-	options := r.o.sampler(context.Background(), r.command, finder)
+	options := r.o.sampler(context.Background(), finder)
 	options.KeepOrder = r.to.form != nil && r.to.form.order
 	r.rec = sampler.New(options)
 	defer r.rec.Close()

@@ -11,13 +11,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/outfile"
-	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/text"
 )
 
@@ -53,6 +51,7 @@ type app struct {
 	unheed         func()        // ends what endable began
 	oom            supervise.OOMScore
 	args           []string // the command line
+	runs           bool     // it is to run a command and to pass its status on
 }
 
 // Run runs the command line args of this process and returns its exit status. Results go to standard output,
@@ -132,7 +131,7 @@ the process is changed.`,
   fpstack record -p 4121 -d 30 -o out.html   where its time goes, a flame graph
   fpstack top -p 4121                        the same live`,
 		Annotations:   exitStatus(dumpStatus...),
-		Args:          func(c *cobra.Command, args []string) error { return a.pidArgs(c, args, &o.pids) },
+		Args:          func(c *cobra.Command, words []string) error { return a.rootArgs(c, o, words) },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// Beyond so many edits no command is proposed for a word.
@@ -156,36 +155,10 @@ the process is changed.`,
 	return c
 }
 
-// pidArgs takes words that are process ids as -p does, so that fpstack 4121 works as pstack 4121 does.
-func (a *app) pidArgs(c *cobra.Command, args []string, pids *ids) error {
-	for _, word := range args {
-		if pids.Set(word) == nil {
-			continue
-		}
-		err := fmt.Errorf("unknown command or argument %q", word)
-		a.addRest(c)
-		near := c.SuggestionsFor(word)
-		all, _ := programs()
-		switch {
-		case len(procfs.Named(all, word)) > 0:
-			near = []string{"-n " + word}
-		case len(near) == 0:
-			for _, name := range procfs.Similar(all, word) {
-				near = append(near, "-n "+name)
-			}
-		}
-		if len(near) > 0 {
-			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
-		}
-		return usageError{err}
-	}
-	return nil
-}
-
 // noArgs refuses words that no flag takes.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("unknown command or argument %q", args[0])}
+		return usageError{fmt.Errorf("unknown argument %q", args[0])}
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ const maxRate = 1e6
 // samplingOptions are the flags that say how a process is sampled over time.
 type samplingOptions struct {
 	processOptions
+	command     []string // to run, nil for none
 	tids        ids
 	rate        float64
 	mode        choice
@@ -63,27 +64,13 @@ func (o *samplingOptions) register(f *pflag.FlagSet) {
 	o.namingOptions.register(f)
 }
 
-// check refuses values that make no sense together. command is what comes after --.
-func (o *samplingOptions) check(c *cobra.Command, args []string) (command []string, err error) {
-	dash := c.ArgsLenAtDash()
-	if dash < 0 && len(args) > 0 || dash > 0 {
-		return nil, usageError{fmt.Errorf("unknown argument %q; a command to run comes after --", args[0])}
-	}
-	if len(args) > 0 {
-		command = args
-	}
-	switch {
-	case len(args) == 0 && dash == 0:
-		return nil, usageError{fmt.Errorf("no command after --")}
-	case len(args) > 0 && len(o.pids)+len(o.byName) > 0:
-		return nil, usageError{fmt.Errorf("-p or -n together with a command: give one of them")}
-	case len(args) == 0 && len(o.pids)+len(o.byName) == 0:
-		return nil, usageError{fmt.Errorf("nothing to sample: give -p PID, -n NAME or -- CMD")}
-	case len(args) > 0 && len(o.tids) > 0:
-		return nil, usageError{fmt.Errorf("-t with a command: its thread ids are not known yet")}
+// check refuses values that make no sense together.
+func (o *samplingOptions) check(c *cobra.Command) error {
+	if o.command != nil && len(o.tids) > 0 {
+		return usageError{fmt.Errorf("-t with a command: its thread ids are not known yet")}
 	}
 	o.childrenSet = c.Flags().Changed("children")
-	return command, o.checkHow()
+	return o.checkHow()
 }
 
 // checkHow refuses values of how a process is sampled.
@@ -100,6 +87,4 @@ func (o *samplingOptions) checkHow() error {
 }
 
 // follow reports whether processes below the given ones are followed.
-func (o *samplingOptions) follow(command []string) bool {
-	return o.children || !o.childrenSet && len(command) > 0
-}
+func (o *samplingOptions) follow() bool { return o.children || !o.childrenSet && len(o.command) > 0 }

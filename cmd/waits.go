@@ -43,7 +43,7 @@ Nothing is stopped, so no call of the process is interrupted.`,
   fpstack waits -p 4121 -v              with what was read
   fpstack waits -p 4121 -f json         for programs`,
 		Annotations: exitStatus(dumpStatus...),
-		Args:        func(c *cobra.Command, args []string) error { return a.pidArgs(c.Root(), args, &o.pids) },
+		Args:        o.processOptions.args,
 		RunE:        func(c *cobra.Command, _ []string) error { return a.waits(c.Context(), o) },
 	}
 	f := c.Flags()
