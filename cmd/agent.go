@@ -55,7 +55,8 @@ func (a *app) agentCommand() *cobra.Command {
 stores that --push names, every 15 seconds.
 
 Processes are looked for again each second, as they come and go. All of it
-takes 1 % of a CPU at most: what costs more than its part is sampled less often.
+takes 1 % of a CPU at most: a process that exceeds its share is sampled less
+often.
 A process is recorded if any of the options that choose allows it; a file can
 combine them. fpstack itself is never recorded.
 
@@ -94,6 +95,7 @@ func (o *agentOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.maxThreads, "max-threads", 10_000, "record `N` threads at most, of all processes")
 	f.Var((*seconds)(&o.interval), "interval", "how long a profile is; intervals end at multiples of this `TIME`")
 	o.pushOptions.registerStore(f)
+	o.pushOptions.registerTrust(f)
 	o.pushOptions.registerLabels(f)
 	o.pushOptions.registerSpool(f)
 	f.StringVar(&o.metrics, "metrics", "", "serve metrics for Prometheus at this `ADDRESS`, as 127.0.0.1:9405")
@@ -104,13 +106,16 @@ func (o *agentOptions) register(f *pflag.FlagSet) {
 	o.rate, o.maxOverhead = 19, 0.01
 	f.Lookup("rate").DefValue, f.Lookup("max-overhead").DefValue = "19", o.maxOverhead.String()
 	sections(f, "pid", "Processes", "interval", "Profiles", "metrics", "Accounts", "rate", "Sampling", "max-frames",
-		"Stacks", "no-symbols", "Names")
+		"Stacks", "names", "Names")
 }
 
 // check reads the file, and refuses values that make no sense.
 func (o *agentOptions) check(f *pflag.FlagSet) error {
 	if err := o.readConfig(f); err != nil {
 		return usageError{err}
+	}
+	if err := checkEffects("agent", f); err != nil {
+		return err
 	}
 	if err := o.chooseByFlags(); err != nil {
 		return usageError{err}

@@ -96,7 +96,12 @@ the process once, as a dump does.`,
 		Annotations: exitStatus("0", "everything that --require names is there",
 			"1", "something required is missing, or a part could not be read", "2", "nothing could be read"),
 		Args: func(_ *cobra.Command, words []string) error { return o.args(words) },
-		RunE: func(c *cobra.Command, _ []string) error { return a.check(a.endable(c.Context()), o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.shownOptions.check(c); err != nil {
+				return err
+			}
+			return a.check(a.endable(c.Context()), o)
+		},
 	}
 	f := c.Flags()
 	o.processOptions.register(f)

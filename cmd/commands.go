@@ -16,9 +16,9 @@ type subcommand struct {
 func subcommands() []subcommand {
 	return []subcommand{
 		{"dump", (*app).dumpCommand}, {"record", (*app).recordCommand}, {"top", (*app).topCommand},
-		{"hang", (*app).hangCommand}, {"run", (*app).runCommand}, {"waits", (*app).waitsCommand},
+		{"hang", (*app).hangCommand}, {"run", (*app).runCommand},
 		{"agent", (*app).agentCommand}, {"flame", (*app).flameCommand},
-		{"symbolize", (*app).symbolizeCommand}, {"check", (*app).checkCommand}, {"doctor", (*app).doctorCommand},
+		{"check", (*app).checkCommand}, {"doctor", (*app).doctorCommand},
 		{"perf-map", (*app).perfMapCommand}, {"man", (*app).manCommand}, {"version", (*app).versionCommand},
 	}
 }

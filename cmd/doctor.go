@@ -42,12 +42,18 @@ without a profile.`,
   fpstack doctor --push otlp+http://collector:4318`,
 		Annotations: exitStatus("0", "every process can be sampled, every store takes profiles", "1", "one cannot"),
 		Args:        o.processOptions.args,
-		RunE:        func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.shownOptions.check(c); err != nil {
+				return err
+			}
+			return a.doctor(c.Context(), o)
+		},
 	}
 	f := c.Flags()
 	o.processOptions.register(f)
 	o.shownOptions.register(f, textOrJSON(), "show every check, also where nothing refuses")
 	o.registerStore(f)
+	o.registerTrust(f)
 	sections(f, "pid", "Processes", "format", "Output", "push", "Stores")
 	return c
 }
@@ -107,7 +113,7 @@ func (o *doctorOptions) examineStores(ctx context.Context) (found []*report.Exam
 	}
 	for _, t := range o.targets {
 		e := &report.Examination{Store: t.String(), Place: place()}
-		s := &push.Settings{Target: t, TLS: trust, TokenFile: credential(o.tokenFile), Tenant: o.tenant}
+		s := &push.Settings{Target: t, TLS: trust, TokenFile: credential(o.tokenFile), Header: o.header}
 		if !t.IsFolder() {
 			e.Gates = reach.Store(ctx, s)
 		} else if f, err := outfile.OpenFolder(t.Path); err != nil {

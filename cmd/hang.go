@@ -3,7 +3,6 @@ package cmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -51,9 +50,10 @@ for in the end, or what moves, and where. Nothing is ended.`,
 		Annotations: exitStatus("0", "something moves", "3", "it hangs", "4", "whether it hangs is not known"),
 		Args:        o.processOptions.args,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.watch.check(c.Flags()); err != nil {
+			if err := o.shownOptions.check(c, o.folderGiven()); err != nil {
 				return err
 			}
+			o.watch.settle()
 			return a.hang(c.Context(), o)
 		},
 	}
@@ -66,7 +66,7 @@ for in the end, or what moves, and where. Nothing is ended.`,
 	o.shownOptions.register(f, textOrJSON(), "show all stacks, and how each frame was found")
 	o.reportOptions.register(f)
 	o.namingOptions.register(f)
-	sections(f, "pid", "Processes", "looks", "When", "format", "Output", "report", "Report", "no-symbols", "Names")
+	sections(f, "pid", "Processes", "looks", "When", "format", "Output", "report", "Report", "names", "Names")
 	return c
 }
 
@@ -121,8 +121,6 @@ func (a *app) hang(ctx context.Context, o *hangOptions) error {
 func (o *hangOptions) moments() (at []time.Duration, enough func(*hang.Case) bool, err error) {
 	const most = 100
 	switch {
-	case o.looks == 0 && o.every != 0:
-		return nil, nil, usageError{errors.New("--every without --looks: how often is not said")}
 	case o.looks == 0:
 		return capture.Quick, hang.Clear, nil
 	case o.looks < 2 || o.looks > most:

@@ -63,7 +63,7 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.
 
 With --push the recording is sent to a profile store, each process by itself;
 without -o it is not written then. What the store has not taken after half a
-minute is kept: in --spool, or in a file fpstack-PID-unsent.pb.gz.`,
+minute is kept in a file fpstack-PID-unsent.pb.gz.`,
 		Example: `  fpstack record -p 4121 -d 30 -o out.html    half a minute as a flame graph
   fpstack record -p 4121 -o out.pb.gz         until Ctrl-C, for go tool pprof
   fpstack record -o build.html -- make -j8    a command and all that it starts
@@ -80,7 +80,7 @@ minute is kept: in --spool, or in a file fpstack-PID-unsent.pb.gz.`,
 			return err
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.check(c); err != nil {
+			if err := o.check(a, c); err != nil {
 				return err
 			}
 			return a.record(a.endable(c.Context()), o)
@@ -98,26 +98,21 @@ minute is kept: in --spool, or in a file fpstack-PID-unsent.pb.gz.`,
 	dotnetFlag(f, &o.dotnetMap)
 	f.BoolVar(&o.noSource, "no-source", false, "html: leave out the source lines of the functions seen")
 	o.registerStore(f)
-	o.registerLabels(f)
-	o.registerSpool(f)
 	f.BoolVar(&o.open, "open", false, "show the page in the browser of the desktop")
 	f.Var(&o.colour, "color", "use of colour in the summary")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary, only errors")
 	f.BoolVarP(&o.verbose, "verbose", "v", false,
-		"say what is recorded before it begins, and in the end what runtimes did not get")
+		"say what is recorded before it begins, and report which runtime data could not be read")
 	f.SetInterspersed(false) // what follows a command is the command's
 	sections(f, "pid", "Processes and threads", "duration", "Result", "rate", "Sampling", "max-frames", "Stacks",
-		"no-symbols", "Names",
+		"names", "Names",
 		"type", "What is written", "push", "Stores", "color", "Messages")
 	return c
 }
 
 // check refuses values that make no sense together.
-func (o *recordOptions) check(c *cobra.Command) error {
+func (o *recordOptions) check(a *app, c *cobra.Command) error {
 	switch {
-	case o.dotnetMap && o.command != nil:
-		return usageError{errors.New("--dotnet-perf-map asks a process that runs: start the command with " +
-			"DOTNET_PerfMapEnabled=3 instead")}
 	case c.Flags().Changed("duration") && o.duration <= 0:
 		return usageError{fmt.Errorf("--duration %v is not positive", o.duration)}
 	case o.typ != "" && !slices.Contains([]string{"samples", "wall", "cpu"}, o.typ):
@@ -129,7 +124,19 @@ func (o *recordOptions) check(c *cobra.Command) error {
 	if err := o.samplingOptions.check(c); err != nil {
 		return err
 	}
-	return o.viewOptions.check()
+	return checkEffects("record", c.Flags(), o.subject(), "format="+o.formName(a))
+}
+
+// formName is the format that is written, "none" if nothing is.
+func (o *recordOptions) formName(a *app) string {
+	if len(o.to) > 0 && o.output == "" && o.format.word == "" {
+		return "none"
+	}
+	to, err := a.destine(o.output, o.format.word, "folded", "fpstack", o.open)
+	if err != nil || to.form == nil {
+		return "" // it is refused for that
+	}
+	return to.form.name
 }
 
 // recording is one run of record.
@@ -385,7 +392,7 @@ func (r *recording) write(p *profile.Profile) error {
 	if err != nil {
 		return err
 	}
-	if r.to.form.sources && !r.o.noSource && !r.o.static && r.sameFiles {
+	if r.to.form.sources && !r.o.noSource && r.sameFiles {
 		v.sources = sourceLines(p)
 	}
 	write := func(w io.Writer) error { return r.to.form.write(w, v) }

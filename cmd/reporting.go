@@ -49,6 +49,14 @@ func (o *reportOptions) withDefaults() *reportOptions {
 	return &filled
 }
 
+// folderGiven is the circumstance that there is a folder for the report, named by --report or by the environment.
+func (o *reportOptions) folderGiven() string {
+	if o.withDefaults().folder == "" {
+		return ""
+	}
+	return "report"
+}
+
 // system is the CI system whose commands are written.
 func (o *reportOptions) system() ci.System {
 	if o.ci.word == "auto" {

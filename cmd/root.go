@@ -118,7 +118,7 @@ func (a *app) complain(err error) {
 func (a *app) root() *cobra.Command {
 	o := &dumpOptions{}
 	c := &cobra.Command{
-		Use:   "fpstack [OPTION…] PID… | -p PID[,PID…] | -n NAME",
+		Use:   "fpstack [OPTION…] PID… | NAME… | FILE…",
 		Short: "Show what every thread of a process is doing",
 		Long: `fpstack shows the stack of every thread of a running process: what it is doing,
 or where it hangs. Threads are stopped for about a millisecond, and nothing in
@@ -143,7 +143,7 @@ the process is changed.`,
 			_, err := fmt.Fprint(c.OutOrStdout(), versionText())
 			return err
 		}
-		return a.dump(c.Context(), o)
+		return a.dumpCalled(c, o)
 	}
 	c.SetErr(a.stderr)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -20,7 +19,6 @@ type samplingOptions struct {
 	tids        ids
 	rate        float64
 	mode        choice
-	runningOnly bool
 	gil         bool
 	kernel      bool
 	maxOverhead share
@@ -49,7 +47,6 @@ func (o *samplingOptions) register(f *pflag.FlagSet) {
 		{"cpu", "the CPU time that the thread used since then"}}}
 	f.Float64VarP(&o.rate, "rate", "F", 99, "take `N` samples a second; 0: as many as possible")
 	f.Var(&o.mode, "mode", "what a sample counts for")
-	f.BoolVar(&o.runningOnly, "running-only", false, "leave out threads that sleep; none of them is stopped")
 	f.BoolVar(&o.gil, "gil", false, "count a thread of Python only while it holds the GIL")
 	f.BoolVar(&o.kernel, "kernel", false, "also where in the kernel threads wait; needs root")
 	f.Var(&o.maxOverhead, "max-overhead", "sample less often when fpstack takes more than this `SHARE` of one CPU; "+
@@ -66,9 +63,6 @@ func (o *samplingOptions) register(f *pflag.FlagSet) {
 
 // check refuses values that make no sense together.
 func (o *samplingOptions) check(c *cobra.Command) error {
-	if o.command != nil && len(o.tids) > 0 {
-		return usageError{fmt.Errorf("-t with a command: its thread ids are not known yet")}
-	}
 	o.childrenSet = c.Flags().Changed("children")
 	return o.checkHow()
 }
@@ -78,8 +72,6 @@ func (o *samplingOptions) checkHow() error {
 	switch {
 	case !(o.rate >= 0 && o.rate <= maxRate) || o.rate != 0 && o.rate < 0.001:
 		return usageError{fmt.Errorf("--rate %v: want 0.001 to %v samples a second, or 0", o.rate, math.Round(maxRate))}
-	case o.kernel && (o.runningOnly || o.mode.word == "cpu"):
-		return usageError{errors.New("--kernel shows where threads wait; --running-only and --mode cpu leave that out")}
 	case o.maxFrames < 0:
 		return usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
 	}

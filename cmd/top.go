@@ -95,7 +95,7 @@ second or, with --once, one time.`,
 	o.samplingOptions.register(f)
 	f.SetInterspersed(false) // what follows a command is the command's
 	sections(f, "pid", "Processes and threads", "sort", "Table", "rate", "Sampling", "max-frames", "Stacks",
-		"no-symbols", "Names")
+		"names", "Names")
 	return c
 }
 
@@ -103,6 +103,9 @@ second or, with --once, one time.`,
 func (o *topOptions) check(c *cobra.Command) error {
 	if o.window < time.Second || o.window > time.Hour {
 		return usageError{fmt.Errorf("--window %v: want 1s to 1h", o.window)}
+	}
+	if err := checkEffects("top", c.Flags(), o.subject()); err != nil {
+		return err
 	}
 	return o.samplingOptions.check(c)
 }
@@ -228,7 +231,7 @@ func (o *samplingOptions) sampler(ctx context.Context, finder *debugfile.Finder)
 	if o.gil {
 		table.CopyHolders()
 	}
-	opt := sampler.Options{Runtimes: runtimesOf(table), Rate: o.rate, RunningOnly: o.runningOnly, LockHolders: o.gil,
+	opt := sampler.Options{Runtimes: runtimesOf(table), Rate: o.rate, LockHolders: o.gil,
 		KernelStacks: o.kernel,
 		MaxOverhead:  float64(o.maxOverhead),
 		Children:     o.follow(), TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.mode(),

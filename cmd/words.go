@@ -111,6 +111,14 @@ func (o *samplingOptions) oneSubject() error {
 	return nil
 }
 
+// subject is what is sampled, as a circumstance.
+func (o *samplingOptions) subject() string {
+	if o.command != nil {
+		return ofCommand
+	}
+	return ofProcess
+}
+
 // rootArgs takes the words of a command line without a command. One that no process has and that is nearly the
 // name of a command is taken for that.
 func (a *app) rootArgs(c *cobra.Command, o *dumpOptions, words []string) error {
@@ -124,7 +132,7 @@ func (a *app) rootArgs(c *cobra.Command, o *dumpOptions, words []string) error {
 				strings.Join(near, " or "))}
 		}
 	}
-	return o.args(c, words)
+	return o.args(words)
 }
 
 // isFile reports whether word names a file rather than a process.
