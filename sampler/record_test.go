@@ -352,6 +352,26 @@ func TestFaultBeforeStops(t *testing.T) {
 	}
 }
 
+// TestFaultKeepsNoCopy: what a sleeper's stack was to be copied into when a fault came is there for the next.
+func TestFaultKeepsNoCopy(t *testing.T) {
+	f := newFake(5 * time.Second)
+	p := f.process(1)
+	p.threads[1] = busy
+	p.threads[2] = func(now time.Duration) view {
+		v := parked(now)
+		v.cpu, v.switches = now, uint64(now) // it ran in between: each round copies it
+		v.fault = now > time.Second && now < 1800*time.Millisecond
+		return v
+	}
+	_, s, r := drawn(t, f, Options{Rate: 99})
+	if !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "fault") }) {
+		t.Fatalf("notes %q: no fault came", s.Notes)
+	}
+	if n := len(r.ticker.out.spare) + len(r.ticker.out.free); n != copies {
+		t.Errorf("%d of %d copies are left", n, copies)
+	}
+}
+
 // TestFaultOfCaller: what is done between two rounds for somebody else ends him, not the recording.
 func TestFaultOfCaller(t *testing.T) {
 	f := newFake(1 << 62) // it ends when the test says so
