@@ -82,7 +82,7 @@ func (o *checkOptions) newBudget(ctx context.Context) *work.Budget {
 func (a *app) checkCommand() *cobra.Command {
 	o := &checkOptions{}
 	c := &cobra.Command{
-		Use:   "check [OPTION…] -p PID[,PID…] | -n NAME | FILE…",
+		Use:   "check [OPTION…] PID… | NAME… | FILE…",
 		Short: "Check whether stacks of a program will be complete and named",
 		Long: `Say whether stacks of a program will be complete and have names and lines, and
 which compiler flag brings what is missing.
@@ -92,7 +92,7 @@ that a process has mapped. For a process it also shows how far frame pointers
 alone lead on each thread, and in which function they break; for that it stops
 the process once, as a dump does.`,
 		Example: `  fpstack check ./server --require fp,symbols   in a CI job
-  fpstack check -p 4121                         why are its stacks short?`,
+  fpstack check 4121                            why are its stacks short?`,
 		Annotations: exitStatus("0", "everything that --require names is there",
 			"1", "something required is missing, or a part could not be read", "2", "nothing could be read"),
 		Args: func(_ *cobra.Command, words []string) error { return o.args(words) },

@@ -59,6 +59,7 @@ func (a *app) addRest(root *cobra.Command) {
 		}
 	}
 	root.CompletionOptions.DisableDefaultCmd = false
+	root.SetHelpCommand(a.helpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	wordCobras(root)

@@ -36,8 +36,6 @@ var shells = map[string]string{
 func wordCobras(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		switch c.Name() {
-		case "help":
-			c.Short, c.Use, c.Long = "Show the help text of a command", "help [COMMAND]", ""
 		case "completion":
 			c.Short, c.Use, c.Long = "Print the completion script for a shell", "completion SHELL",
 				"Print the script with which a shell completes options, process ids and names."

@@ -26,7 +26,7 @@ func newFibers() choice {
 func (o *fiberOptions) register(f *pflag.FlagSet) {
 	o.fibers = newFibers()
 	f.Var(&o.fibers, "fibers", "goroutines, tasks of asyncio, greenlets and virtual threads that no thread runs")
-	f.BoolVar(&o.locals, "locals", false, "also the local variables of Python's frames, in short; may show secrets")
+	f.BoolVar(&o.locals, "locals", false, "show the local variables of Python; may show secrets")
 }
 
 // mode is what dumps list of them.

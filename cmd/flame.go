@@ -63,7 +63,7 @@ new file FILE.html in the current folder.`,
 	o.flags = f
 	outputFlag(f, &o.output)
 	f.Lookup("output").DefValue, o.output = "", ""
-	f.VarP(&o.format, "format", "f", "format of the output, by default from the ending of -o")
+	f.VarP(&o.format, "format", "f", "format of the output; by default from the ending of -o")
 	f.BoolVar(&o.open, "open", false, "show the page in the browser of the desktop")
 	f.StringVar(&o.diff, "diff", "", "compare with this `OLDER` profile")
 	f.BoolVar(&o.absolute, "absolute", false, "compare values as they are, not scaled to the same duration")

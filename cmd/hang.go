@@ -38,15 +38,15 @@ type hangOptions struct {
 func (a *app) hangCommand() *cobra.Command {
 	o := &hangOptions{}
 	c := &cobra.Command{
-		Use:   "hang [OPTION…] PID… | -p PID[,PID…] | -n NAME",
+		Use:   "hang [OPTION…] PID… | NAME…",
 		Short: "Say whether processes hang, and why",
 		Long: `Look at processes and all below them some times within 3 seconds, or 7 where
 that is not clear, and say whether they hang, and why: a deadlock, what all wait
 for in the end, or what moves, and where. Nothing is ended.`,
 		Example: `  fpstack hang 4121                 process 4121 and all below it
-  fpstack hang -n pytest            of every process named pytest
-  fpstack hang -p 4121 -f json      for programs
-  fpstack hang -p 4121 --watch      as soon as they are idle for a minute`,
+  fpstack hang pytest               of every process named pytest
+  fpstack hang 4121 -f json         for programs
+  fpstack hang 4121 --watch         as soon as they are idle for a minute`,
 		Annotations: exitStatus("0", "something moves", "3", "it hangs", "4", "whether it hangs is not known"),
 		Args:        o.processOptions.args,
 		RunE: func(c *cobra.Command, _ []string) error {

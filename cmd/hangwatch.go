@@ -29,7 +29,7 @@ const usualIdle = time.Minute
 func (o *watchOptions) register(f *pflag.FlagSet) {
 	o.idleCPU = 0.01
 	f.BoolVar(&o.on, "watch", false, "wait until they are idle, or another of these limits is reached")
-	f.Var((*seconds)(&o.limits.Idle), "idle", "with --watch: they are idle for this `TIME`, no CPU, no data, no "+
+	f.Var((*seconds)(&o.limits.Idle), "idle", "with --watch: they are idle for this `TIME`; no CPU, no data, no "+
 		"output; 1m where there is no limit")
 	f.Var(&o.idleCPU, "idle-cpu", "with --watch: a process that uses less than this `SHARE` of a CPU is idle")
 	f.Var((*seconds)(&o.limits.Silent), "idle-output", "with --watch: they write nothing for this `TIME`")

@@ -26,7 +26,7 @@ func (o *processOptions) register(f *pflag.FlagSet) {
 
 // outputFlag adds --output for a result that is text by default.
 func outputFlag(f *pflag.FlagSet, output *string) {
-	f.StringVarP(output, "output", "o", "-", "write to `FILE`, whole or not at all; - is standard output")
+	f.StringVarP(output, "output", "o", "-", "write to `FILE`; whole or not at all; its ending is the format; - is standard output")
 }
 
 // newColour is the value of --color where it is not given.
@@ -140,13 +140,13 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	o.processOptions.register(f)
 	f.BoolVar(&o.children, "children", false, "also all processes below them, the whole tree")
 	f.VarP(&o.tids, "tid", "t", "only the threads with these `TID`s")
-	f.BoolVar(&o.waits, "waits", false, "show who waits for whom instead, without stopping anything")
+	f.BoolVar(&o.waits, "waits", false, "show who waits for whom, without stopping anything")
 	o.fileOptions.register(f)
-	o.shownOptions.register(f, dumpForm(), "show how each frame was found, what was read and what was missing")
+	o.shownOptions.register(f, dumpForm(), "show how each frame was found; also what was read and what was missing")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
-	f.BoolVar(&o.source, "source", false, "show the source line of each frame, where the file is here; text only")
-	f.StringVar(&o.save, "save", "", "also save registers and stack bytes in `FILE`, which 'fpstack FILE' shows again "+
-		"anywhere; may hold secrets")
+	f.BoolVar(&o.source, "source", false, "show the source line of each frame; text only")
+	f.StringVar(&o.save, "save", "", "also save what was copied in `FILE`; 'fpstack FILE' shows it again anywhere; "+
+		"may hold secrets")
 	f.IntVar(&o.maxFrames, "max-frames", defaultFrames, "show at most `N` frames of a thread; 0: no limit")
 	f.IntVar(&o.skipFrames, "skip-frames", 0, "leave out the `N` innermost frames")
 	o.fiberOptions.register(f)

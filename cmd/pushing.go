@@ -41,7 +41,7 @@ type pushOptions struct {
 // registerStore adds the flags that say which store.
 func (o *pushOptions) registerStore(f *pflag.FlagSet) {
 	o.spoolLimit, o.spoolAge = 256<<20, 24*time.Hour
-	f.StringArrayVar(&o.to, "push", nil, "send profiles to the store at this `URL`: "+
+	f.StringArrayVar(&o.to, "push", nil, "send profiles to the store at this `URL`; its scheme is one of "+
 		strings.Join(push.Schemes(), ", ")+"; can be repeated")
 	f.StringArrayVar(&o.headers, "push-header", nil, "send this `HEADER`, as 'X-Scope-OrgID: team', or @FILE with "+
 		"some; can be repeated")

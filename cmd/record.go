@@ -43,7 +43,7 @@ type recordOptions struct {
 func (a *app) recordCommand() *cobra.Command {
 	o := &recordOptions{colour: newColour(), format: profileForm()}
 	c := &cobra.Command{
-		Use:   "record [OPTION…] -p PID[,PID…] | -n NAME | -- CMD [ARG…]",
+		Use:   "record [OPTION…] PID… | NAME… | CMD [ARG…]",
 		Short: "Sample stacks over time into a flame graph or a profile",
 		Long: `Sample the stacks of processes over time and write a flame graph or a profile.
 
@@ -53,8 +53,10 @@ two samples.
 
 A recording ends after -d, when all processes have ended, or at Ctrl-C; all
 three write the result. A second Ctrl-C, a second later, discards it. A command
-after -- has fpstack's own files, environment and process group. If -d ends the
-recording first, fpstack waits for the command. Its exit status is passed on.
+has fpstack's own files, environment and process group. If -d ends the recording
+first, fpstack waits for the command. Its exit status is passed on. A word that
+is both a process and a program is refused: -n NAME is a process, -- CMD a
+command.
 
 The ending of -o chooses the format:
   ` + allEndings() + `
@@ -64,16 +66,16 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.
 With --push the recording is sent to a profile store, each process by itself;
 without -o it is not written then. What the store has not taken after half a
 minute is kept in a file fpstack-PID-unsent.pb.gz.`,
-		Example: `  fpstack record -p 4121 -d 30 -o out.html    half a minute as a flame graph
-  fpstack record -p 4121 -o out.pb.gz         until Ctrl-C, for go tool pprof
-  fpstack record -o build.html -- make -j8    a command and all that it starts
-  fpstack record -n nginx --mode cpu          CPU time alone, without waiting
-  fpstack record -p 4121 -d 10 | head         folded text for other tools
-  fpstack record -p 4121 -d 60 --push pyroscope://store:4040`,
+		Example: `  fpstack record 4121 -d 30 -o out.html    half a minute as a flame graph
+  fpstack record 4121 -o out.pb.gz         until Ctrl-C, for go tool pprof
+  fpstack record -o build.html make -j8    a command and all that it starts
+  fpstack record -n nginx --mode cpu       CPU time alone, without waiting
+  fpstack record 4121 -d 10 | head         folded text for other tools
+  fpstack record 4121 -d 60 --push pyroscope://store:4040`,
 		Annotations: exitStatus("0", "all processes were recorded",
 			"1", "some were not, or the result was saved in another folder", "2", "nothing was recorded or written",
-			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed",
-			"127", "-- CMD: it was not found", "other", "-- CMD: its own status, or 128 + N after signal N"),
+			"125", "CMD: fpstack itself failed", "126", "CMD: it cannot be executed",
+			"127", "CMD: it was not found", "other", "CMD: its own status, or 128 + N after signal N"),
 		Args: func(c *cobra.Command, words []string) error {
 			err := o.args(c, words, func() *pflag.FlagSet { return a.recordCommand().Flags() })
 			a.runs = o.command != nil
@@ -92,7 +94,7 @@ minute is kept in a file fpstack-PID-unsent.pb.gz.`,
 		"how long, as 30 (seconds) or 5m; by default until the end or Ctrl-C")
 	outputFlag(f, &o.output)
 	f.Lookup("output").DefValue, o.output = "", ""
-	f.VarP(&o.format, "format", "f", "format of the output, by default from the ending of -o")
+	f.VarP(&o.format, "format", "f", "format of the output; by default from the ending of -o")
 	o.samplingOptions.register(f)
 	o.viewOptions.register(f)
 	dotnetFlag(f, &o.dotnetMap)

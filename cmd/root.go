@@ -120,16 +120,18 @@ func (a *app) root() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fpstack [OPTION…] PID… | NAME… | FILE…",
 		Short: "Show what every thread of a process is doing",
-		Long: `fpstack shows the stack of every thread of a running process: what it is doing,
-or where it hangs. Threads are stopped for about a millisecond, and nothing in
-the process is changed.`,
-		Example: `  fpstack 4121                               every thread of process 4121
-  fpstack -n nginx                           of every process named nginx
-  fpstack -p 4121 --children                 of it and all processes below
-  fpstack -p 4121 -f json                    for programs
-  fpstack --core core                        of a core file
-  fpstack record -p 4121 -d 30 -o out.html   where its time goes, a flame graph
-  fpstack top -p 4121                        the same live`,
+		Long: `Show what every thread of a running process is doing, or where it hangs.
+
+Threads are stopped for about a millisecond, and nothing in the process is
+changed. A process is meant by its id or by its name. A core file, what --save
+wrote and a dump in JSON are shown by their name.`,
+		Example: `  fpstack 4121                       what each thread of process 4121 is doing
+  fpstack record 4121 -o out.html    where its time goes: a flame graph
+  fpstack top nginx                  the same live, of all processes named nginx
+  fpstack hang 4121                  does it hang, and why
+  fpstack run make test              run a command; if it hangs, say why, end it
+  fpstack flame a.pb.gz -o a.html    a flame graph of a profile, or a comparison
+  fpstack doctor 4121                what keeps fpstack from it, and the remedy`,
 		Annotations:   exitStatus(dumpStatus...),
 		Args:          func(c *cobra.Command, words []string) error { return a.rootArgs(c, o, words) },
 		SilenceErrors: true,

@@ -77,9 +77,9 @@ limits and terminal, and its exit status is passed on; 124 after a limit.`,
 }
 
 func (o *runOptions) register(f *pflag.FlagSet) {
-	f.Var(&o.deadline, "deadline", "CMD may take so long, as 25m; auto: what the CI system says, less a margin")
+	f.Var(&o.deadline, "deadline", "CMD may take this `TIME|auto`; auto: what the CI system says, less a margin")
 	f.Var((*seconds)(&o.limits.Warn), "warn", "after this `TIME` say what CMD is doing, and go on")
-	f.Var((*seconds)(&o.limits.Idle), "idle", "CMD may be idle for this `TIME`: no CPU, no data, no output")
+	f.Var((*seconds)(&o.limits.Idle), "idle", "CMD may be idle for this `TIME`; no CPU, no data, no output")
 	f.Var(&o.idleCPU, "idle-cpu", "a process that uses less than this `SHARE` of a CPU is idle")
 	f.Var((*seconds)(&o.limits.Silent), "idle-output", "CMD may write nothing for this `TIME`")
 	f.Var(&o.dumpSignal, "dump-signal", "on this `SIGNAL` to fpstack, say what CMD is doing, and go on; "+

@@ -23,8 +23,8 @@ type treeCores struct {
 
 func (o *treeCores) register(f *pflag.FlagSet) {
 	o.limit = 2 << 30
-	f.BoolVar(&o.on, "core", false, "with --report: before the end write a core file of each process; holds all its "+
-		"memory, secrets too")
+	f.BoolVar(&o.on, "core", false, "with --report: write a core file of each process; holds all its memory, secrets "+
+		"too")
 	f.Var(&o.limit, "core-limit", "with --core: at most `SIZE` of memory in all core files together")
 }
 

@@ -34,8 +34,8 @@ type samplingOptions struct {
 // registerProcesses adds the flags that say what is sampled.
 func (o *samplingOptions) registerProcesses(f *pflag.FlagSet) {
 	o.processOptions.register(f)
-	f.BoolVar(&o.children, "children", false, "also all processes below them, as they come and go; by default only "+
-		"for -- CMD")
+	f.BoolVar(&o.children, "children", false, "also all processes below them; as they come and go; by default only "+
+		"for CMD")
 	f.VarP(&o.tids, "tid", "t", "only the threads with these `TID`s")
 }
 
@@ -49,8 +49,7 @@ func (o *samplingOptions) register(f *pflag.FlagSet) {
 	f.Var(&o.mode, "mode", "what a sample counts for")
 	f.BoolVar(&o.gil, "gil", false, "count a thread of Python only while it holds the GIL")
 	f.BoolVar(&o.kernel, "kernel", false, "also where in the kernel threads wait; needs root")
-	f.Var(&o.maxOverhead, "max-overhead", "sample less often when fpstack takes more than this `SHARE` of one CPU; "+
-		"0: never")
+	f.Var(&o.maxOverhead, "max-overhead", "take at most this `SHARE` of one CPU; else sample less often; 0: no limit")
 	f.Var((*seconds)(&o.maxPause), "max-pause", "stop timeout: a thread that needs more than this `TIME` is let go "+
 		"until the next sample")
 	f.BoolVar(&o.repairEINTR, "repair-eintr", false,

@@ -48,19 +48,19 @@ type topOptions struct {
 func (a *app) topCommand() *cobra.Command {
 	o := &topOptions{}
 	c := &cobra.Command{
-		Use:   "top [OPTION…] -p PID[,PID…] | -n NAME | -- CMD [ARG…]",
+		Use:   "top [OPTION…] PID… | NAME… | CMD [ARG…]",
 		Short: "Show live which functions take the time",
 		Long: `Show live which functions take the time, in a table that is updated each second.
 
 Threads that wait in the kernel are hidden until i is pressed; ? lists the keys.
 Where standard output is not a terminal the table is written as text, each
 second or, with --once, one time.`,
-		Example: `  fpstack top -p 4121
-  fpstack top -p 4121 --once 10 --idle     ten seconds as text, waits too
-  fpstack top -- make -j4                  a command and all that it starts`,
+		Example: `  fpstack top 4121
+  fpstack top 4121 --once 10 --idle     ten seconds as text, waits too
+  fpstack top make -j4                  a command and all that it starts`,
 		Annotations: exitStatus("0", "all processes were shown", "1", "some were not", "2", "nothing was shown",
-			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed", "127",
-			"-- CMD: it was not found"),
+			"125", "CMD: fpstack itself failed", "126", "CMD: it cannot be executed", "127",
+			"CMD: it was not found"),
 		Args: func(c *cobra.Command, words []string) error {
 			err := o.args(c, words, func() *pflag.FlagSet { return a.topCommand().Flags() })
 			a.runs = o.command != nil
