@@ -98,6 +98,7 @@ const (
 	SortOther         WaitSort = "other"     // what is not known, or of no matter
 	SortLock          WaitSort = "lock"      // a lock that a thread holds
 	SortThread        WaitSort = "thread"    // the end of a thread
+	SortSafepoint     WaitSort = "safepoint" // a thread to come to where a runtime can stop it, or what is done then
 	SortCondition     WaitSort = "condition" // a condition variable and its like: nobody holds it
 	SortSemaphore     WaitSort = "semaphore"
 	SortBarrier       WaitSort = "barrier"

@@ -50,7 +50,9 @@ func (s *study) thread(t *Thread, w *Wait) {
 	if f, ok := s.futexCall(t); ok {
 		s.futex(&f, w)
 	} else {
-		s.call(t, w)
+		if s.call(t, w); w.Mode == Time {
+			s.polled(t, w)
+		}
 	}
 	s.halted(t, w)
 }

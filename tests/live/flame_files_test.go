@@ -197,7 +197,7 @@ func TestFlameBadInput(t *testing.T) {
 		{"a cut pprof", "x.pb.gz", whole[:len(whole)/2], 2, "", "unexpected EOF"},
 		{"a pprof cut in its heading", "x.pb.gz", whole[:5], 2, "", "EOF"},
 		{"a picture", "x.svg", "<svg/>", 2, "", "picture"},
-		{"a dump in JSON", "x.json", `{"schema":"fpstack.dump/1"}`, 2, "", "found a dump: fpstack symbolize"},
+		{"a dump in JSON", "x.json", `{"schema":"fpstack.dump/1"}`, 2, "", "found a dump: fpstack FILE"},
 		{"cut JSON", "x.json", `{"schema":"fpstack.profile/1","types":[`, 2, "", "unexpected EOF"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

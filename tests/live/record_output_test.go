@@ -20,10 +20,9 @@ func TestRecordUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"nothing to sample", nil, "give -p PID, -n NAME or -- CMD"},
+		{"nothing to sample", nil, "nothing to sample"},
 		{"nothing after --", []string{"--"}, "no command after --"},
-		{"a command without --", []string{"make"}, `unknown argument "make"`},
-		{"a word before --", []string{"x", "--", "make"}, `unknown argument "x"`},
+		{"a process before --", []string{"1", "--", "make"}, `"1" together with a command`},
 		{"both", []string{"-p", "1", "--", "make"}, "with a command: give one of them"},
 		{"threads of a command", []string{"-t", "1", "--", "make"}, "-t"},
 		{"unknown ending", []string{"-p", "1", "-o", "out.png"},

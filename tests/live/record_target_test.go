@@ -129,7 +129,7 @@ func TestRecordNastyNames(t *testing.T) {
 	p := launch(t, &exec.Cmd{Path: path, Args: []string{nasty, "2", "5"}}).ready(t)
 	asleep(t, p.pid)
 	pid := strconv.Itoa(p.pid)
-	o := show(t, "record", "-p", pid, "-d", "500ms", "--threads", "--no-symbols")
+	o := show(t, "record", "-p", pid, "-d", "500ms", "--threads", "--names=none")
 	if o.status != 0 {
 		t.Fatalf("status %d, %q", o.status, o.stderr)
 	}

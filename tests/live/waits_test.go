@@ -51,7 +51,7 @@ type waitDoc struct {
 // waitsOf runs fpstack waits.
 func waitsOf(t testing.TB, args ...string) *waitsDoc {
 	t.Helper()
-	o := show(t, append([]string{"waits", "-f", "json"}, args...)...)
+	o := show(t, append([]string{"--waits", "-f", "json"}, args...)...)
 	var doc waitsDoc
 	if err := json.Unmarshal([]byte(o.stdout), &doc); err != nil || o.status != 0 {
 		t.Fatalf("fpstack waits %v: status %d: %v\n%s%s", args, o.status, err, o.stdout, o.stderr)
@@ -299,7 +299,7 @@ func checkWaits(t *testing.T, l *locked, want []string, never string, args ...st
 	t.Helper()
 	var missing string
 	for try := 0; ; try++ {
-		o := show(t, append([]string{"waits", "--color=never"}, args...)...)
+		o := show(t, append([]string{"--waits", "--color=never"}, args...)...)
 		lines := strings.Split(o.stdout, "\n")
 		missing = ""
 		for _, w := range want {
@@ -375,7 +375,7 @@ func TestWaitsOfLanguages(t *testing.T) {
 	}
 }
 
-// TestDumpOfADeadlock: a dump has the same, in text and JSON, read again in the stop, and symbolize keeps it.
+// TestDumpOfADeadlock: a dump has the same, in text and JSON, read again in the stop, and a saved dump keeps it.
 func TestDumpOfADeadlock(t *testing.T) {
 	t.Parallel()
 	l := startLocked(t, "locks", "ring").settled(t)
@@ -395,9 +395,9 @@ func TestDumpOfADeadlock(t *testing.T) {
 	if err := os.WriteFile(file, []byte(document), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	again := show(t, "symbolize", file).stdout
+	again := show(t, file).stdout
 	if !strings.Contains(again, "deadlock: 3 threads wait for each other\n") {
-		t.Errorf("symbolize lost the deadlock:\n%s", again)
+		t.Errorf("a saved dump lost the deadlock:\n%s", again)
 	}
 }
 
@@ -425,11 +425,11 @@ func TestWaitsStopNothing(t *testing.T) {
 	for range 20 {
 		waitsOf(t, "-p", strconv.Itoa(l.pid))
 	}
-	stacks := show(t, "waits", "--stacks", strconv.Itoa(l.pid))
+	stacks := show(t, "--no-stop", strconv.Itoa(l.pid))
 	for _, want := range []string{"nothing stopped\n", "\ndeadlock: ", "held by ", "pthread_mutex_lock",
 		"  start_thread+"} {
 		if !strings.Contains(stacks.stdout, want) {
-			t.Errorf("--stacks does not show %q:\n%s%s", want, stacks.stdout, stacks.stderr)
+			t.Errorf("--no-stop does not show %q:\n%s%s", want, stacks.stdout, stacks.stderr)
 		}
 	}
 	close(done)

@@ -39,6 +39,13 @@ func (l *Layout) Super(v *view.View, klass mem.Addr) (mem.Addr, error) {
 	return s, f.Err
 }
 
+// Initialiser is the JavaThread that initialises the class at klass now, 0 for none.
+func (l *Layout) Initialiser(v *view.View, klass mem.Addr) (mem.Addr, error) {
+	f := v.Fields(klass)
+	t := l.initThread.Addr(&f)
+	return t, f.Err
+}
+
 // Field is where objects of the class at klass have the field of that name, which it or one that it extends declares.
 func (l *Layout) Field(v *view.View, klass mem.Addr, name string) (int64, error) {
 	for range maxSupers {

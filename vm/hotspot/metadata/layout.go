@@ -28,6 +28,7 @@ type Layout struct {
 	symbolShift                                       uint
 	fields, fieldCount, fieldStream, length, elements vmstructs.Place
 	bits                                              fieldBits
+	initThread                                        vmstructs.Place
 	// Coding is that of the numbers in tables of this JVM.
 	Coding unsigned5.Coding
 }
@@ -49,8 +50,8 @@ func ReadLayout(t *vmstructs.Table, version int) (*Layout, error) {
 		poolFile:   p.Maybe("_source_file_name_index", pool),
 		klassFile:  p.Maybe("_source_file_name_index", "InstanceKlass"),
 		klassName:  p.Need("_name", "Klass"), super: p.Need("_super", "Klass"),
-		klassConstants: p.Need("_constants", "InstanceKlass"),
-		symbolLength:   p.Maybe("_length", "Symbol"), symbolBody: p.Maybe("_body", "Symbol"),
+		klassConstants: p.Need("_constants", "InstanceKlass"), initThread: p.Maybe("_init_thread", "InstanceKlass"),
+		symbolLength: p.Maybe("_length", "Symbol"), symbolBody: p.Maybe("_body", "Symbol"),
 		fields: p.Maybe("_fields", "InstanceKlass"), fieldCount: p.Maybe("_java_fields_count", "InstanceKlass"),
 		fieldStream: p.Maybe("_fieldinfo_stream", "InstanceKlass"),
 		length:      p.Maybe("_length", "Array<u1>", "Array<int>"), elements: p.Maybe("_data", "Array<u1>"),
