@@ -3,6 +3,7 @@
 package java
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -117,18 +118,20 @@ func TestIdleRoles(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			p := start(t, version, "Dead")
 			want := map[string]string{"VM Thread": "VM thread", "GC Thread#0": "garbage collector",
-				"C2 CompilerThre": "compiler", "Signal Dispatch": "service thread"}
+				"C2 CompilerThread0": "compiler", "Signal Dispatcher": "service thread"}
 			for end := time.Now().Add(10 * time.Second); len(want) > 0 && time.Now().Before(end); walked.Pause(1) {
 				shot := p.dumped(t)
+				facts := p.Runtimes.ThreadFacts(shot)
 				for i := range shot.Threads {
 					th := &shot.Threads[i]
+					name := cmp.Or(facts[th.TID].Name, th.Comm)
 					stack := p.Walk(shot, i)
 					why := p.Walker.Idle(th, &stack)
-					if role := want[th.Comm]; role != "" && strings.Contains(why, "("+role+" of Java)") {
-						delete(want, th.Comm)
+					if role := want[name]; role != "" && strings.Contains(why, "("+role+" of Java)") {
+						delete(want, name)
 					}
-					if (th.Comm == "m-é" || th.Comm == "spins" || th.Comm == "semaphore") && why != "" {
-						t.Errorf("%s: %s", th.Comm, why)
+					if slices.Contains([]string{"m-é", "spins", "semaphore"}, name) && why != "" {
+						t.Errorf("%s: %s", name, why)
 					}
 				}
 			}
