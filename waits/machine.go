@@ -102,7 +102,7 @@ func loadsARM64(b []byte) (int64, bool) {
 			}
 		case i&0xffe0001f == 0xd2800008: // mov x8, #n
 			return int64(i >> 5 & 0xffff), true
-		case i&0x7fe0ffe0 == 0x2a0003e0 && i&31 < 8, i&0xff800018 == 0xd2800000: // mov xN, xM; mov xN, #n
+		case i&0x7fe0ffe0 == 0x2a0003e0 && i&31 < 8, i&0x7f800018 == 0x52800000: // mov xN, xM; mov xN, #n
 		default:
 			return 0, false
 		}
