@@ -41,7 +41,7 @@ func TestCoreFiles(t *testing.T) {
 	}
 	o := show(t, s.core)
 	if o.status != 1 || !strings.Contains(o.stderr, `find "`+s.program+`" (build id `) ||
-		!strings.Contains(o.stderr, "--exe FILE") || !strings.Contains(o.stdout, "[prog+0x") ||
+		!strings.Contains(o.stderr, "Name the program after the core") || !strings.Contains(o.stdout, "[prog+0x") ||
 		strings.Contains(o.stdout, "fall+") {
 		t.Errorf("without the program: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}

@@ -246,7 +246,7 @@ func TestFlameUsage(t *testing.T) {
 		{"only the older", []string{"--diff", in}, 64, "no profile given"},
 		{"standard input twice", []string{"-", "-"}, 64, "read only once"},
 		{"standard input twice, once as the older", []string{"-", "--diff", "-"}, 64, "read only once"},
-		{"absolute without an older", []string{in, "--absolute"}, 64, "--absolute works only with --diff"},
+		{"absolute without an older", []string{in, "--absolute"}, 64, "--absolute without --diff"},
 		{"unknown format", []string{in, "-f", "png"}, 64, "want folded, pprof"},
 		{"unknown ending", []string{in, "-o", "x.png"}, 64, ".speedscope.json"},
 		{"unknown value", []string{in, "--type", "wall"}, 64, "the profile has samples"},

@@ -317,7 +317,7 @@ func TestGoroutinesRefused(t *testing.T) {
 	}
 	sleeper := runTarget(t, "parks", "2")
 	o := show(t, "-p", strconv.Itoa(sleeper.pid), "--fibers=all")
-	if o.status != 1 || !strings.Contains(o.stderr, "no Go program") {
+	if o.status != 1 || !strings.Contains(o.stderr, "no goroutines") {
 		t.Errorf("a C program: status %d, %q", o.status, o.stderr)
 	}
 	if o = show(t, "-p", strconv.Itoa(sleeper.pid), "--fibers=all", "--rolling"); o.status != 64 {
