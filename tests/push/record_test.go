@@ -283,7 +283,8 @@ func TestSpoolSurvivesCrash(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
 	cmd := exec.Command(strace, "-f", "-y", "-e", "trace=fsync,linkat", "-o", log, "timeout", "-s", "TERM",
-		"4", fpstack, "agent", "-q", "--interval", "1s", "-p", sleeper(t), "--spool", dir+"/spool", "--push", "pyroscope"+away(t))
+		"4", fpstack, "agent", "-q", "--interval", "1s", "-p", sleeper(t), "--spool", dir+"/spool",
+		"--push", "pyroscope"+away(t))
 	cmd.Dir = dir
 	out, _ := cmd.CombinedOutput() // nothing was sent
 	b, err := os.ReadFile(log)
