@@ -98,7 +98,7 @@ func (l *locked) expand(pattern string) string {
 	})
 }
 
-// lockTests are scenarios with the lines that fpstack --waits must write, as regular expressions, and those that it must
+// lockTests are scenarios with the lines that fpstack --waits must write, as regular expressions, and those it must
 // not.
 var lockTests = []struct {
 	scenario string
