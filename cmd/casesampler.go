@@ -75,7 +75,7 @@ func (a *app) newCaseSampler(ctx context.Context, o *caseOptions) *caseSampler {
 	d := &dumpOptions{unwind: newUnwindMode(), maxFrames: defaultFrames, maxPause: time.Second,
 		namingOptions: o.naming}
 	d.format = dumpForm()
-	d.goroutines.on, d.tasks.on, d.greenlets.on = true, true, true
+	d.fibers = newFibers()
 	return &caseSampler{d: a.newDumping(ctx, d), sampled: map[int]bool{}}
 }
 

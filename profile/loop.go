@@ -22,6 +22,9 @@ func (l *Loop) serves() bool {
 		slices.ContainsFunc(l.Handles, func(h Handle) bool { return !h.Internal }))
 }
 
+// HandleAsync is the Kind of a Handle by which other threads of the process wake the loop.
+const HandleAsync = "async"
+
 // Handle is one thing that a Loop waits for.
 type Handle struct {
 	Kind string // as the loop's library calls it: "tcp", "timer"

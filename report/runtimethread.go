@@ -14,6 +14,7 @@ type runtimeThreadDoc struct {
 	Language string   `json:"language"`
 	ID       uint64   `json:"id,omitempty"`
 	Name     string   `json:"name,omitempty"`
+	State    string   `json:"state,omitempty"`
 	Facts    []string `json:"facts"`
 }
 
@@ -21,7 +22,8 @@ func runtimeThreadDocument(r *profile.RuntimeThread) *runtimeThreadDoc {
 	if r == nil {
 		return nil
 	}
-	return &runtimeThreadDoc{profile.Lossless(r.Language), r.ID, profile.Lossless(r.Name), losslessAll(r.Facts)}
+	return &runtimeThreadDoc{profile.Lossless(r.Language), r.ID, profile.Lossless(r.Name),
+		profile.Lossless(r.State), losslessAll(r.Facts)}
 }
 
 func (in *dumpReader) runtimeThread() (*profile.RuntimeThread, error) {
@@ -31,7 +33,7 @@ func (in *dumpReader) runtimeThread() (*profile.RuntimeThread, error) {
 	}
 	var err error
 	r := &profile.RuntimeThread{Language: in.text(doc.Language, &err), ID: doc.ID, Name: in.text(doc.Name, &err),
-		Facts: in.texts(doc.Facts, &err)}
+		State: in.text(doc.State, &err), Facts: in.texts(doc.Facts, &err)}
 	return r, err
 }
 
@@ -66,11 +68,14 @@ func (p *printer) facts(e entry) {
 		if t.Runtime == nil {
 			return ""
 		}
-		facts := t.Runtime.Facts
+		known := t.Runtime.Facts
 		if said := runtimeWait(t); said != "" && !p.opt.Verbose && t.State == "S" {
-			facts = slices.DeleteFunc(slices.Clone(facts), func(f string) bool { return f == said })
+			known = slices.DeleteFunc(slices.Clone(known), func(f string) bool { return f == said })
 		}
-		return text.Escape(strings.Join(facts, ", "))
+		if p.opt.Verbose && t.Runtime.State != "" {
+			known = append([]string{"is " + t.Runtime.State}, known...)
+		}
+		return text.Escape(strings.Join(known, ", "))
 	})
 	if all = strings.Trim(all, "; "); all != "" {
 		p.line(text.Wrap("  "+all, p.width(), 4))

@@ -61,19 +61,18 @@ func (c *blocked) limit(addr mem.Addr, micro bool, w *Wait) {
 	} else {
 		length += time.Duration(part)
 	}
-	w.limited(length)
+	w.atMost(length)
 }
 
 // milliseconds does the same for a limit in milliseconds, of which a negative one is none.
 func (c *blocked) milliseconds(ms int, w *Wait) {
 	if ms >= 0 {
-		w.Timed = true
-		w.limited(time.Duration(ms) * time.Millisecond)
+		w.atMost(time.Duration(ms) * time.Millisecond)
 	}
 }
 
-// limited notes how long the thread was willing to wait.
-func (w *Wait) limited(length time.Duration) {
-	w.Limit = length
+// atMost says that w ends by itself that long after it began.
+func (w *Wait) atMost(length time.Duration) {
+	w.Timed, w.Length = true, length
 	w.Evidence = append(w.Evidence, "waits "+text.Duration(length)+" at most")
 }

@@ -56,7 +56,8 @@ func (g *Graph) head(w *Wait) string {
 	default:
 		b.WriteString("waits for " + w.Object.Words())
 		if w.Mode == One && len(w.Wakers) == 1 {
-			b.WriteString(" held by " + g.who(w.Wakers[0], w.TID))
+			before, after := w.Object.Kind.owned()
+			b.WriteString(before + g.who(w.Wakers[0], w.TID) + after)
 		}
 	}
 	if w.With != 0 {
@@ -78,8 +79,8 @@ func (w *Wait) times() string {
 	case w.Mode == Time:
 	case w.Timed && w.HasLeft:
 		return ", gives up in " + ahead(w.Left)
-	case w.Timed && w.Limit > 0:
-		return ", timeout " + ahead(w.Limit)
+	case w.Timed && w.Length > 0:
+		return ", timeout " + ahead(w.Length)
 	case w.Timed:
 		return ", with a time limit"
 	}

@@ -111,7 +111,7 @@ func TestDeadFileSystemEnds(t *testing.T) {
 	pid, _ := deadFileSystem(t)
 	p := strconv.Itoa(pid)
 	saved := filepath.Join(t.TempDir(), "saved")
-	for _, args := range [][]string{{"-p", p}, {"waits", "-p", p}, {"hang", "-p", p}, {"doctor", "-p", p},
+	for _, args := range [][]string{{"-p", p}, {"--waits", "-p", p}, {"hang", "-p", p}, {"doctor", "-p", p},
 		{"record", "-p", p, "-o", os.DevNull}, {"-p", p, "--save", saved}, {"-p", p, "-v", "--no-stop"}} {
 		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 			for _, after := range []time.Duration{50, 300} {

@@ -26,7 +26,7 @@ func TestNastyNames(t *testing.T) {
 	p := launch(t, &exec.Cmd{Path: path, Args: []string{nasty, "2", "5", nasty, forged}}).ready(t)
 	asleep(t, p.pid)
 	pid := strconv.Itoa(p.pid)
-	for _, options := range [][]string{nil, {"-v"}, {"--no-group"}, {"--no-symbols"},
+	for _, options := range [][]string{nil, {"-v"}, {"--no-group"}, {"--names=none"},
 		{"--color", "never", "-v", "--rolling"}} {
 		out := text(t, append(options, "-p", pid)...)
 		checkClean(t, out)

@@ -172,7 +172,7 @@ func TestNoStopSaved(t *testing.T) {
 	p := spinning(t)
 	file := filepath.Join(room(t), "saved")
 	live := show(t, "--no-stop", "-p", strconv.Itoa(p.pid), "--save", file)
-	saved := show(t, "symbolize", file)
+	saved := show(t, file)
 	if live.stdout != saved.stdout || !strings.Contains(saved.stdout, "nothing stopped, 1 not copied") {
 		t.Errorf("saved:\n%s\nlive:\n%s%s", saved.stdout, live.stdout, live.stderr)
 	}
@@ -180,6 +180,6 @@ func TestNoStopSaved(t *testing.T) {
 
 // TestNoStopUsage: what takes a stop is refused together with it.
 func TestNoStopUsage(t *testing.T) {
-	checkUsage(t, show(t, "--no-stop", "--rolling", "-p", "1"), "--no-stop with --rolling")
-	checkUsage(t, show(t, "--no-stop", "--goroutines", "-p", "1"), "--goroutines with --no-stop")
+	checkUsage(t, show(t, "--no-stop", "--rolling", "-p", "1"), "--rolling with --no-stop")
+	checkUsage(t, show(t, "--no-stop", "--fibers=all", "-p", "1"), "--fibers all with --no-stop")
 }

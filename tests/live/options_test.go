@@ -170,7 +170,7 @@ func TestFramePointersOnly(t *testing.T) {
 
 func TestNoSymbols(t *testing.T) {
 	p := runTarget(t, "threads", "1", "3")
-	d := dumpJSON(t, p.pid, "--no-symbols")
+	d := dumpJSON(t, p.pid, "--names=none")
 	for _, th := range d.Threads {
 		for i, f := range th.Stack.Frames {
 			if f.Function != "" || f.Module == nil || f.ModuleAddress == "" {
@@ -179,7 +179,7 @@ func TestNoSymbols(t *testing.T) {
 			}
 		}
 	}
-	if out := text(t, "-p", strconv.Itoa(p.pid), "--no-symbols"); strings.Contains(out, " pause") ||
+	if out := text(t, "-p", strconv.Itoa(p.pid), "--names=none"); strings.Contains(out, " pause") ||
 		!strings.Contains(out, " threads+0x") {
 		t.Errorf("without symbols:\n%s", out)
 	}
@@ -317,7 +317,7 @@ func TestSchema(t *testing.T) {
 		{"threads", []string{"3", "10"}, nil},
 		{"threads-go", []string{"3", "10"}, nil},
 		{"threads-m32", []string{"3", "10"}, []string{"-v"}},
-		{"threads-musl", []string{"3", "10"}, []string{"--no-symbols"}},
+		{"threads-musl", []string{"3", "10"}, []string{"--names=none"}},
 		{"signals", []string{"nested"}, []string{"--max-frames", "3"}},
 		{"except", nil, []string{"--unwind", "fp", "--skip-frames", "1"}},
 	} {

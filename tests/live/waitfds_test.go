@@ -387,7 +387,7 @@ func TestWaitsOfStrangers(t *testing.T) {
 	asRoot(t)
 	s := situate(t, "both-empty")
 	o := execute(t, bound, installed(t, "setpriv"), "--reuid", "65534", "--regid", "65534",
-		"--clear-groups", fpstack, "waits", "-p", strconv.Itoa(s.pids["left"]))
+		"--clear-groups", fpstack, "--waits", "-p", strconv.Itoa(s.pids["left"]))
 	if o.status != 2 || o.stdout != "" || o.stderr == "" {
 		t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)
 	}
@@ -480,7 +480,7 @@ func TestWaitsOfUser(t *testing.T) {
 			pid, _ := strconv.Atoi(id)
 			await(t, "it sleeps", func() bool { return stateOf(pid) == 'S' })
 		}
-		o := execute(t, bound, installed(t, "setpriv"), append(user, file, "waits", "-p", strings.Join(pids, ","))...)
+		o := execute(t, bound, installed(t, "setpriv"), append(user, file, "--waits", "-p", strings.Join(pids, ","))...)
 		if o.status != 0 || !regexp.MustCompile(tt.want).MatchString(o.stdout) {
 			t.Errorf("%s: status %d, want %q\n%s%s", tt.situation, o.status, tt.want, o.stdout, o.stderr)
 		}

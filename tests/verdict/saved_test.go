@@ -46,7 +46,7 @@ var savedRows = []row{
 func fromCore(t testing.TB, p *harness.Program, pid int) *answer {
 	t.Helper()
 	do(t, p.Dir, "gcore", "-o", "core", strconv.Itoa(pid))
-	return judgeDump(t, p, "--core", filepath.Join(p.Dir, "core."+strconv.Itoa(pid)))
+	return judgeDump(t, p, filepath.Join(p.Dir, "core."+strconv.Itoa(pid)))
 }
 
 // fromSaved judges what --save kept.
@@ -54,7 +54,7 @@ func fromSaved(t testing.TB, p *harness.Program, pid int) *answer {
 	t.Helper()
 	file := filepath.Join(p.Dir, "saved")
 	do(t, p.Dir, fpstack, "--save", file, "-o", filepath.Join(p.Dir, "dump"), "-p", strconv.Itoa(pid))
-	return judgeDump(t, p, "symbolize", file)
+	return judgeDump(t, p, file)
 }
 
 // judgeDump takes the verdict from fpstack.dump/1: a dump has no other than its cycles.
