@@ -10,24 +10,15 @@ type idleKind struct {
 
 // idleKinds are functions in which threads of runtimes and libraries wait for work to come. A thread that has work is
 // in functions further in than what waits.
-// Source: node src/node_platform.cc, src/inspector_agent.cc; libuv src/threadpool.c; HotSpot share/gc, share/compiler,
-// share/runtime; CoreCLR vm/finalizerthread.cpp, vm/tieredcompilation.cpp; jemalloc src/background_thread.c; GLib
-// gthreadpool.c; libgomp team.c; OpenBLAS driver/others/blas_server.c; tokio runtime/scheduler/multi_thread/worker.rs.
+// Source: node src/node_platform.cc, src/inspector_agent.cc; libuv src/threadpool.c; CoreCLR vm/finalizerthread.cpp,
+// vm/tieredcompilation.cpp; jemalloc src/background_thread.c; GLib gthreadpool.c; libgomp team.c; OpenBLAS
+// driver/others/blas_server.c; tokio runtime/scheduler/multi_thread/worker.rs.
 var idleKinds = []idleKind{
 	{"node::(anonymous namespace)::PlatformWorkerThread", "V8 workers"},
 	{"node::WorkerThreadsTaskRunner::DelayedTaskScheduler", "V8 workers"},
 	{"v8::platform::DefaultWorkerThreadsTaskRunner::WorkerThread::Run", "V8 workers"},
 	{"node::inspector::(anonymous namespace)::StartIoThreadMain", "inspector"},
 	{"uv__threadpool_worker", "libuv pool"},
-	{"GangWorker::loop", "GC"}, {"WorkerThread::run", "GC"}, {"WorkerThreads::", "GC"},
-	{"G1ConcurrentMarkThread::run_service", "GC"}, {"G1ConcurrentRefineThread::", "GC"},
-	{"G1PrimaryConcurrentRefineThread::", "GC"}, {"G1ServiceThread::", "GC"}, {"ConcurrentGCThread::run", "GC"},
-	{"ShenandoahControlThread::", "GC"}, {"ZDirector::", "GC"}, {"ZDriver", "GC"}, {"ZStat::", "GC"},
-	{"CompileQueue::get", "JIT compilers"}, {"CompileBroker::possibly_add_compiler_threads", "JIT compilers"},
-	{"VMThread::wait_for_operation", "JVM"}, {"VMThread::loop", "JVM"}, {"WatcherThread::sleep", "JVM"},
-	{"ServiceThread::service_thread_entry", "JVM"}, {"NotificationThread::notification_thread_entry", "JVM"},
-	{"MonitorDeflationThread::monitor_deflation_thread_entry", "JVM"}, {"NMethodSweeper::sweeper_loop", "JVM"},
-	{"os::signal_wait", "JVM"}, {"AttachListener::dequeue", "JVM"}, {"LinuxAttachListener::dequeue", "JVM"},
 	{"FinalizerThread::WaitForFinalizerEvent", ".NET runtime"},
 	{"FinalizerThread::FinalizerThreadWorker", ".NET runtime"},
 	{"TieredCompilation::BackgroundWorker", ".NET runtime"}, {"TieredCompilationBackgroundWorker", ".NET runtime"},
@@ -39,6 +30,11 @@ var idleKinds = []idleKind{
 	{"tokio::runtime::scheduler::multi_thread::worker::Context::park", "tokio workers"},
 	{"tokio::runtime::blocking::pool::Inner::run", "tokio pool"}, {"rayon_core::sleep::Sleep::sleep", "rayon pool"},
 }
+
+// idleNames are names that libraries give to threads of theirs which wait for events or work. Source: jemalloc
+// src/background_thread.c; GLib gio/gdbusprivate.c, glib/gmain.c, glib/gthreadpool.c.
+var idleNames = map[string]string{"jemalloc_bg_thd": "jemalloc", "gmain": "GLib loop", "gdbus": "GLib loop",
+	"pool-spawner": "GLib pool"}
 
 // maxIdleDepth is how many of the innermost frames are looked at: those that wait are below the function of the pool.
 const maxIdleDepth = 8
@@ -63,8 +59,13 @@ func (t *Thread) IdleKind() string {
 			return kind
 		}
 	}
-	if t.Wait != nil && t.Wait.Mode == WaitIdle {
+	switch {
+	case t.Wait == nil:
+		return ""
+	case t.Wait.Mode == WaitIdle:
 		return t.Wait.Name
+	case t.Wait.Sort == SortCondition || t.Wait.Sort == SortSet:
+		return idleNames[t.Name]
 	}
 	return ""
 }

@@ -14,7 +14,7 @@ func TestIdleKind(t *testing.T) {
 	}
 	pool := stack("futex_wait", "pthread_cond_wait", "uv_cond_wait", "worker")
 	pool.Frames[3].File = "/deps/uv/src/threadpool.c"
-	unsure := stack("pthread_cond_wait", "GangWorker::loop")
+	unsure := stack("pthread_cond_wait", "rayon_core::sleep::Sleep::sleep")
 	unsure.Frames[0].Unsure = true
 	own := stack("pthread_cond_wait", "uv_cond_wait", "worker")
 	for _, c := range []struct {
@@ -28,13 +28,16 @@ func TestIdleKind(t *testing.T) {
 		{"the pool of libuv", Thread{State: "S", Stack: pool}, "libuv pool"},
 		{"a worker of the program", Thread{State: "S", Stack: own}, ""},
 		{"it waits for a lock that somebody has", Thread{State: "S", Wait: &Wait{Mode: WaitOne, Sort: SortLock},
-			Stack: stack("__lll_lock_wait", "GangWorker::loop")}, ""},
+			Stack: stack("__lll_lock_wait", "rayon_core::sleep::Sleep::sleep")}, ""},
 		{"a lock without an owner", Thread{State: "S", Wait: &Wait{Mode: WaitAny, Sort: SortLock},
-			Stack: stack("__lll_lock_wait", "GangWorker::loop")}, ""},
+			Stack: stack("__lll_lock_wait", "rayon_core::sleep::Sleep::sleep")}, ""},
 		{"not sure", Thread{State: "S", Stack: unsure}, ""},
 		{"its runtime says so", Thread{State: "S", Idle: "Java thread pool"}, "Java thread pool"},
 		{"its wait says so", Thread{State: "S", Wait: &Wait{Mode: WaitIdle, Name: ".NET thread pool"}},
 			".NET thread pool"},
+		{"its name says so", Thread{State: "S", Name: "jemalloc_bg_thd", Wait: &Wait{Sort: SortCondition}}, "jemalloc"},
+		{"its name, and it waits for a lock", Thread{State: "S", Name: "gmain",
+			Wait: &Wait{Mode: WaitOne, Sort: SortLock}}, ""},
 		{"it died", Thread{State: "S", Idle: "x", Signal: &SignalInfo{}}, ""},
 		{"it was not stopped", Thread{State: "S", Idle: "x", NotStopped: "traced"}, ""},
 		{"a loop with a handle", Thread{State: "S", Loop: &Loop{Handles: []Handle{{Kind: "tcp"}}},
