@@ -143,6 +143,8 @@ type Counters struct {
 	System                time.Duration // the part of CPU in the kernel, in steps of 10 ms
 	NoDelay               bool          // Delay is not known
 	Voluntary, Preemptive uint64        // switches
+	Start                 uint64        // when the thread began, ticks after boot, 0 if unknown: ids are used again
+	Slept                 time.Duration // how long it had not run at least, of the first moment alone; 0 if unknown
 	Time                  time.Time     // of the reading
 }
 

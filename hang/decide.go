@@ -122,6 +122,9 @@ func (j *judging) rootVerdict(s *sink) *Verdict {
 	if len(repeats) > 0 && s.kind != Busy {
 		words = fit(words, "; it repeats the same command: "+text.Escape(repeats[0]))
 	}
+	if s.kind.Hung() && len(j.of(s.pid).fibers) == 0 {
+		words = fit(words, j.since(s.tid))
+	}
 	v := &Verdict{Kind: s.kind, Sentence: words}
 	v.Culprit = j.culprit(s.pid, s.tid)
 	return v
@@ -166,6 +169,7 @@ func (j *judging) deadlock(c *profile.WaitCycle) *Verdict {
 	if len(places) > 0 {
 		v.Sentence = fit(v.Sentence, ", in "+strings.Join(places, " and "))
 	}
+	v.Sentence = fit(v.Sentence, j.since(c.Threads...))
 	for _, line := range c.Lines[:min(mostLines, len(c.Lines))] {
 		v.Because = append(v.Because, text.Message(line))
 	}
@@ -227,6 +231,7 @@ func (j *judging) stuck(c *profile.WaitCycle, sinks []sink) *Verdict {
 				text.Count(len(c.Threads), "thread")))
 		}
 	}
+	v.Sentence = fit(v.Sentence, j.since(leaf))
 	for _, line := range c.Lines[:min(mostLines, len(c.Lines))] {
 		v.Because = append(v.Because, text.Message(line))
 	}
