@@ -11,6 +11,7 @@ import (
 type Case struct {
 	Trigger   Trigger
 	Command   []string  // that we started, nil where processes were named
+	Kept      bool      // it is of dumps that were made before: whether something moved is not known
 	Roots     []int     // the processes that were named, or that of the command
 	Began     time.Time // when the command began, or its oldest process; zero if that is not known
 	Triggered time.Time

@@ -39,6 +39,9 @@ func (j *judging) decide() *Verdict {
 			return j.evidence(j.stuck(c, sinks), sinks)
 		}
 	}
+	if j.c.Kept {
+		return j.evidence(j.kept(sinks), sinks)
+	}
 	moves := j.movements(sinks)
 	switch {
 	case len(sinks) > 0 && sinks[0].rank <= rankStill && len(moves) == 0:
@@ -51,6 +54,27 @@ func (j *judging) decide() *Verdict {
 		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
 	}
 	return j.evidence(&Verdict{Kind: Unknown, Sentence: "what it waits for is not known"}, sinks)
+}
+
+// kept is the verdict on dumps that were made before, where no cycle and no lost lock is: what they were doing then, and
+// whether they hung nobody can tell from one moment, but of who was stopped.
+func (j *judging) kept(sinks []sink) *Verdict {
+	for _, t := range j.sampled {
+		if s := t.Signal; s != nil && s.Name != "" {
+			v := &Verdict{Kind: Unknown, Culprit: j.culprit(j.owner[t.TID], t.TID)}
+			v.Sentence = fmt.Sprintf("%s was ended by %s", j.process(j.owner[t.TID]), text.Escape(s.Name)) +
+				j.where(&node{pid: j.owner[t.TID], tid: t.TID})
+			return v
+		}
+	}
+	if len(sinks) == 0 {
+		return &Verdict{Kind: Unknown, Sentence: "what it waited for is not known"}
+	}
+	v := j.rootVerdict(&sinks[0])
+	if v.Kind == Waiting && sinks[0].rank > rankOwn {
+		v.Kind = Unknown
+	}
+	return v
 }
 
 // unseen is the verdict where no process could be sampled.

@@ -15,7 +15,7 @@ import (
 // Source: se.exec_start in linux/kernel/sched/debug.c, update_rq_clock_task in kernel/sched/core.c, proc_stat(5).
 type Slept struct {
 	root string
-	now  time.Duration // 0 if not known
+	now  time.Duration         // 0 if not known
 	took map[int]time.Duration // by CPU
 }
 
