@@ -31,8 +31,8 @@ func allCommands() []*cobra.Command {
 	return all
 }
 
-// TestHelpFitsTerminal holds that help is at most 80 columns wide, that its texts begin in one column, and that the first
-// page of it fits a terminal.
+// TestHelpFitsTerminal holds that help is at most 80 columns wide, that its texts begin in one column, and that its
+// first page fits a terminal.
 func TestHelpFitsTerminal(t *testing.T) {
 	for _, c := range allCommands() {
 		var out bytes.Buffer

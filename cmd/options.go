@@ -26,7 +26,8 @@ func (o *processOptions) register(f *pflag.FlagSet) {
 
 // outputFlag adds --output for a result that is text by default.
 func outputFlag(f *pflag.FlagSet, output *string) {
-	f.StringVarP(output, "output", "o", "-", "write to `FILE`; whole or not at all; its ending is the format; - is standard output")
+	f.StringVarP(output, "output", "o", "-", "write to `FILE`; whole or not at all; its ending is the format; - is "+
+		"standard output")
 }
 
 // newColour is the value of --color where it is not given.

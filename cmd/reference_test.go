@@ -33,13 +33,13 @@ func TestReference(t *testing.T) {
 // reference describes all options of all commands.
 func reference() []byte {
 	var b bytes.Buffer
-	b.WriteString(`# Options
+	b.WriteString(strings.ReplaceAll(`# Options
 
-Made from the flags by ` + "`go test ./cmd -run TestReference -update`" + `. ` + "`fpstack man COMMAND`" + ` says the same.
+Made from the flags by 'go test ./cmd -run TestReference -update'. 'fpstack man COMMAND' says the same.
 
-A time is seconds, or a number with its unit: ` + "`10`, `10s`, `500ms`, `5m`. A share is `5%` or `0.05`. A size is `64M`" + `
-or ` + "`1G`" + `. An option that has no effect in a call, and two that contradict, are refused with status 64.
-`)
+A time is seconds, or a number with its unit: '10', '10s', '500ms', '5m'. A share is '5%' or '0.05'. A size is '64M'
+or '1G'. An option that has no effect in a call, and two that contradict, are refused with status 64.
+`, "'", "`"))
 	for _, c := range allCommands() {
 		if c.Name() == "dump" || c.HasParent() && c.Parent() != c.Root() || !hasOptions(c) {
 			continue

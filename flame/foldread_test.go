@@ -295,7 +295,7 @@ func TestReadFoldedRefusesOtherText(t *testing.T) {
 	}
 }
 
-// What record --kernel --annotate writes is read as it was: where in the kernel a thread waits is no code that ran.
+// What perf and others write is read as it was: where in the kernel a thread waits is no code that ran.
 func TestReadFoldedKernelWaits(t *testing.T) {
 	const text = "a;futex_[k];do_futex_[k];futex_do_wait_[k] 3\na;read;ksys_read_[k];do_futex_[k] 4\na;read_[k] 5\n"
 	p, _, err := ReadFolded(strings.NewReader(text))

@@ -19,12 +19,13 @@ var errUnknownFormat = errors.New("read profile: expected folded stacks, text of
 // head is how many bytes identify a format.
 const head = 512
 
-// Read reads a profile in any format that this package reads: folded stacks, text of perf script, profile.proto,
-// V8's .cpuprofile, our own JSON, each of them maybe compressed by gzip. It distinguishes them by their first bytes. The
-// report tells what folded text held; that of other formats is the zero value. Comments of the profile hold the same for a person.
+// Read reads a profile in any format that this package reads: folded stacks, text of perf script, profile.proto, V8's
+// .cpuprofile, our own JSON, each of them maybe compressed by gzip. It distinguishes them by their first bytes. The
+// report tells what folded text held; that of other formats is the zero value. Comments of the profile hold the same
+// for a person.
 //
-// It fails if r does, and as [ReadFolded], [ReadPerfScript], [ReadCPUProfile] and [ReadJSON] do, and as a file of pprof
-// that is no good.
+// It fails if r does, and as [ReadFolded], [ReadPerfScript], [ReadCPUProfile] and [ReadJSON] do, and as a file of
+// pprof that is no good.
 func Read(r io.Reader) (*profile.Profile, FoldedReport, error) {
 	in, err := uncompressed(r)
 	if err != nil {

@@ -41,7 +41,9 @@ func headerLines(file string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read headers from %q: %w", file, cause(err))
 	}
-	lines := slices.DeleteFunc(strings.Split(string(b), "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
+	lines := slices.DeleteFunc(strings.Split(string(b), "\n"), func(l string) bool {
+		return strings.TrimSpace(l) == ""
+	})
 	if len(lines) == 0 {
 		return nil, fmt.Errorf("read headers from %q: it is empty", file)
 	}

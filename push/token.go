@@ -107,7 +107,8 @@ func (s *Settings) header() (header func() (http.Header, error), warning, err er
 		h.Set("Authorization", "Bearer "+token)
 		return h, err
 	}
-	if (s.TokenFile != "" || s.Header.Get("Authorization") != "") && s.Target.Base.Scheme == "http" && !isLoopback(s.Target.Base.Hostname()) {
+	secret := s.TokenFile != "" || s.Header.Get("Authorization") != ""
+	if secret && s.Target.Base.Scheme == "http" && !isLoopback(s.Target.Base.Hostname()) {
 		warning = errPlainToken
 	}
 	_, err = header()

@@ -221,13 +221,13 @@ func libraryOf(m *maps.Mapping) library {
 }
 
 // generic reports whether the call was made by libc's syscall(2): then libc did not make the wait, but Rust, libstdc++
-// and others of whose words libc's shapes are not true. On amd64 glibc's loads its sixth argument off the stack right
-// before (sysdeps/unix/sysv/linux/x86_64/syscall.S), which nothing else does.
+// and others of whose words libc's shapes are not true. It moves the arguments along, the last one right before the call
+// (sysdeps/unix/sysv/linux/*/syscall.S of glibc), which nothing else does.
 func (s *study) generic(r *reader, f *futexCall) bool {
-	if f.p.Arch != "amd64" {
+	code := machines[f.p.Arch].generic
+	if code == "" {
 		return false
 	}
-	const code = "\x4c\x8b\x4c\x24\x08\x0f\x05" // mov 8(%rsp),%r9; syscall
-	var b [len(code)]byte
-	return r.fill(b[:], f.call.PC-mem.Addr(len(code))) && string(b[:]) == code
+	b := make([]byte, len(code))
+	return r.fill(b, f.call.PC-mem.Addr(len(code))) && string(b) == code
 }

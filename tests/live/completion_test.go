@@ -129,7 +129,7 @@ func TestCompletion(t *testing.T) {
 				{"fpstack thr", []string{"threads"}, "$(touch", false},
 				{"fpstack hang thr", []string{"threads"}, "$(touch", false},
 				{"fpstack record " + pid, []string{pid}, "a-file.folded", false},
-				{"fpstack ./a-f", []string{"./a-file.folded"}, "", true},
+				{"fpstack dump a-f", []string{"a-file.folded"}, "", true},
 				{"fpstack flame a-f", []string{"a-file.folded"}, "", true},
 				{"fpstack record -o a-f", []string{"a-file.folded"}, "", true},
 				{"fpstack record a-f", nil, "a-file.folded", false},

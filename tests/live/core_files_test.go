@@ -41,17 +41,17 @@ func TestCoreFiles(t *testing.T) {
 	}
 	o := show(t, s.core)
 	if o.status != 1 || !strings.Contains(o.stderr, `find "`+s.program+`" (build id `) ||
-		!strings.Contains(o.stderr, "--exe FILE") || !strings.Contains(o.stdout, "[prog+0x") ||
+		!strings.Contains(o.stderr, "Name the program after the core") || !strings.Contains(o.stdout, "[prog+0x") ||
 		strings.Contains(o.stdout, "fall+") {
 		t.Errorf("without the program: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	if o := show(t, s.core, moved); o.stdout != s.want || o.status != 0 || o.stderr != "" {
-		t.Errorf("with --exe: status %d, %s\n%s\nwant\n%s", o.status, o.stderr, o.stdout, s.want)
+		t.Errorf("with the program named: status %d, %s\n%s\nwant\n%s", o.status, o.stderr, o.stdout, s.want)
 	}
 	other := program(t, "threads")
 	o = show(t, s.core, other)
 	if o.status != 1 || !strings.Contains(o.stderr, `refuse "`+other) || strings.Contains(o.stdout, "fall+") {
-		t.Errorf("with another as --exe: status %d, %s\n%s", o.status, o.stderr, o.stdout)
+		t.Errorf("with another program named: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	copyFile(t, other, s.program)
 	o = show(t, s.core)
@@ -69,7 +69,7 @@ func TestCoreFiles(t *testing.T) {
 		t.Errorf("below a root without the C library: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	if o := show(t, s.core, moved); o.status != 0 || !strings.Contains(o.stdout, "fall+") {
-		t.Errorf("with --exe and another at its path: status %d, %s\n%s", o.status, o.stderr, o.stdout)
+		t.Errorf("with one named and another at its path: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	if err := os.Remove(s.program); err != nil {
 		t.Fatal(err)

@@ -309,15 +309,15 @@ func TestGoroutinesRefused(t *testing.T) {
 			t.Errorf("%s: status %d\n%s%s", name, o.status, o.stdout, o.stderr)
 		}
 		if o = show(t, "-p", pid, "--fibers=all"); o.status != 1 || !strings.Contains(o.stderr, "-ldflags") {
-			t.Errorf("%s with --goroutines: status %d, %q", name, o.status, o.stderr)
+			t.Errorf("%s with --fibers=all: status %d, %q", name, o.status, o.stderr)
 		}
 		if o = show(t, "-p", pid, "--fibers=none"); o.status != 0 || strings.Contains(o.stdout, "! goroutines") {
-			t.Errorf("%s with --goroutines=false: status %d\n%s", name, o.status, o.stdout)
+			t.Errorf("%s with --fibers=none: status %d\n%s", name, o.status, o.stdout)
 		}
 	}
 	sleeper := runTarget(t, "parks", "2")
 	o := show(t, "-p", strconv.Itoa(sleeper.pid), "--fibers=all")
-	if o.status != 1 || !strings.Contains(o.stderr, "no Go program") {
+	if o.status != 1 || !strings.Contains(o.stderr, "no goroutines") {
 		t.Errorf("a C program: status %d, %q", o.status, o.stderr)
 	}
 	if o = show(t, "-p", strconv.Itoa(sleeper.pid), "--fibers=all", "--rolling"); o.status != 64 {

@@ -103,7 +103,7 @@ func TestNamesOfSystemDebugFile(t *testing.T) {
 		t.Error("lines of the C library are left out, and not reported")
 	}
 	if got := count(dumpJSON(t, p.pid, "--names=full"), lined); got != 2 {
-		t.Errorf("--all-lines: a line of pthread_create.c in %d frames, want 2", got)
+		t.Errorf("--names=full: a line of pthread_create.c in %d frames, want 2", got)
 	}
 	if got := count(dumpJSON(t, p.pid, "--debug-dir", "/nonexistent"), named); got != 2 {
 		t.Errorf("one more --debug-dir: start_thread in %d frames, want 2", got)
@@ -155,13 +155,13 @@ func TestStrippedProgram(t *testing.T) {
 			for _, th := range dumpJSON(t, p.pid, "--names=functions").Threads {
 				for _, f := range th.Stack.Frames {
 					if f.File != "" || f.Line != 0 {
-						t.Errorf("--no-lines: %+v", f)
+						t.Errorf("--names=functions: %+v", f)
 					}
 					bare = append(bare, f.Function)
 				}
 			}
 			if !slices.Contains(bare, "descend") {
-				t.Errorf("--no-lines: no descend in %v", bare)
+				t.Errorf("--names=functions: no descend in %v", bare)
 			}
 		})
 	}
@@ -483,7 +483,7 @@ int main(void) {
 		t.Errorf("want\n%s\nin\n%s", want, out)
 	}
 	if out := got("--source", "--names=functions"); strings.Contains(out, "staying") {
-		t.Errorf("--no-lines:\n%s", out)
+		t.Errorf("--names=functions:\n%s", out)
 	}
 	later := time.Now().Add(time.Hour)
 	if err := os.Chtimes(filepath.Join(dir, "a.c"), later, later); err != nil {

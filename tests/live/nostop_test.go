@@ -180,6 +180,6 @@ func TestNoStopSaved(t *testing.T) {
 
 // TestNoStopUsage: what takes a stop is refused together with it.
 func TestNoStopUsage(t *testing.T) {
-	checkUsage(t, show(t, "--no-stop", "--rolling", "-p", "1"), "--no-stop with --rolling")
-	checkUsage(t, show(t, "--no-stop", "--fibers=all", "-p", "1"), "--goroutines with --no-stop")
+	checkUsage(t, show(t, "--no-stop", "--rolling", "-p", "1"), "--rolling with --no-stop")
+	checkUsage(t, show(t, "--no-stop", "--fibers=all", "-p", "1"), "--fibers all with --no-stop")
 }

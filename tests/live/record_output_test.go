@@ -38,7 +38,6 @@ func TestRecordUsage(t *testing.T) {
 		{"share beyond the whole", []string{"-p", "1", "--max-overhead", "5"}, "as 5% or 0.05"},
 		{"unknown mode", []string{"-p", "1", "--mode", "gpu"}, "wall or cpu"},
 		{"negative number of frames", []string{"-p", "1", "--max-frames", "-1"}, "--max-frames -1"},
-		{"negative width", []string{"-p", "1", "--width", "-1"}, "--width -1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := show(t, append([]string{"record"}, tt.args...)...)

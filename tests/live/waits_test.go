@@ -19,7 +19,7 @@ import (
 	"github.com/fpstack/fpstack/tests/harness"
 )
 
-// waitsDoc is what these tests want of `fpstack waits -f json`, and of a dump.
+// waitsDoc is what these tests want of `fpstack --waits -f json`, and of a dump.
 type waitsDoc struct {
 	Processes []struct{ PID int }
 	Threads   []struct {
@@ -48,13 +48,13 @@ type waitDoc struct {
 	Left                                 int64 `json:"left_ns"`
 }
 
-// waitsOf runs fpstack waits.
+// waitsOf runs fpstack --waits.
 func waitsOf(t testing.TB, args ...string) *waitsDoc {
 	t.Helper()
 	o := show(t, append([]string{"--waits", "-f", "json"}, args...)...)
 	var doc waitsDoc
 	if err := json.Unmarshal([]byte(o.stdout), &doc); err != nil || o.status != 0 {
-		t.Fatalf("fpstack waits %v: status %d: %v\n%s%s", args, o.status, err, o.stdout, o.stderr)
+		t.Fatalf("fpstack --waits %v: status %d: %v\n%s%s", args, o.status, err, o.stdout, o.stderr)
 	}
 	return &doc
 }
@@ -98,7 +98,7 @@ func (l *locked) expand(pattern string) string {
 	})
 }
 
-// lockTests are scenarios with the lines that fpstack waits must write, as regular expressions, and those that it must
+// lockTests are scenarios with the lines that fpstack --waits must write, as regular expressions, and those it must
 // not.
 var lockTests = []struct {
 	scenario string
@@ -294,7 +294,7 @@ int main(int argc, char **argv) {
 	}
 }
 
-// checkWaits runs fpstack waits until all its lines are there: threads may still be on their way to where they stay.
+// checkWaits runs fpstack --waits until all its lines are there: threads may still be on their way to where they stay.
 func checkWaits(t *testing.T, l *locked, want []string, never string, args ...string) {
 	t.Helper()
 	var missing string
@@ -401,7 +401,7 @@ func TestDumpOfADeadlock(t *testing.T) {
 	}
 }
 
-// TestWaitsStopNothing: nobody was attached and no thread ran because of fpstack waits.
+// TestWaitsStopNothing: nobody was attached and no thread ran because of fpstack --waits.
 func TestWaitsStopNothing(t *testing.T) {
 	l := startLocked(t, "locks", "abba").settled(t)
 	before := switchesOf(t, l.pid)

@@ -1,9 +1,9 @@
 package hotspot
 
 import (
-	"bytes"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -53,54 +53,33 @@ const (
 	vmThreadSymbol = "_ZN8VMThread10_vm_threadE"
 )
 
-// parts are the functions by what the names of their symbols begin with, of JDK 8 to 28. Where one stands in a class
+// parts are the functions by what the names of their symbols begin with, of JDK 11 to 28. Where one stands in a class
 // with others the longer name decides.
-var parts = map[string]part{
-	"_ZN7Monitor": pauses, "_ZNK7Monitor": pauses, "_ZN5Mutex": pauses, "_ZN13MonitorLocker": pauses,
-	"_ZN15PlatformMonitor": pauses, "_ZN2os15PlatformMonitor": pauses, "_ZN2os13PlatformEvent": pauses,
-	"_ZN13PlatformEvent": pauses, "_ZN14PosixSemaphore": pauses, "_ZN9Semaphore": pauses, "_ZN9ParkEvent": pauses,
-	"_ZN2os5sleep": pauses, "_ZN2os11naked_short": pauses, "_ZN13ZConditionVar": pauses, "_ZN10ZMetronome": pauses,
-	"_ZN14ZMessagePort": pauses, "_ZN11ZDriverPort": pauses,
-
-	"_ZN20SafepointSynchronize5blockE":  blocked,
-	"_ZN8VMThread7executeE":             asking,
-	"_ZN22VM_HandshakeAllThreads4doitE": shaking, "_ZN9Handshake7executeE": shaking,
-	"_ZN13InstanceKlass15initialize_implE": initialising,
-
-	"_ZN12WorkerThread3runE": collects, "_ZN10GangWorker": collects, "_ZN12AbstractGang": collects,
-	"_ZN20WorkerTaskDispatcher": collects, "_ZN23SemaphoreGangTaskDisp": collects, "_ZN19MutexGangTaskDispat": collects,
-	"_ZN13GCTaskManager8get_taskE": collects, "_ZN12GCTaskThread3runE": collects,
-	"_ZN22G1ConcurrentMarkThread11run_serviceE": collects, "_ZN22G1ConcurrentMarkThread19wait_for_next": collects,
-	"_ZN20ConcurrentMarkThread": collects, "_ZN25ConcurrentG1RefineThread": collects,
-	"_ZN24G1ConcurrentRefineThread": collects, "_ZN31G1PrimaryConcurrentRefineThread": collects,
-	"_ZN33G1SecondaryConcurrentRefineThread": collects, "_ZN15G1ServiceThread": collects,
-	"_ZN15G1YoungRemSetSa": collects, "_ZN30G1YoungRemSetSamplingThread": collects,
-	"_ZN9ZDirector": collects, "_ZN12ZDriverMinor10run_threadE": collects, "_ZN12ZDriverMajor10run_threadE": collects,
-	"_ZN7ZDriver11run_serviceE": collects, "_ZN5ZStat10run_threadE": collects, "_ZN5ZStat11run_serviceE": collects,
-	"_ZN12ZUncommitter": collects, "_ZNK12ZUncommitter": collects, "_ZN9ZUnmapper": collects,
-	"_ZN23ShenandoahControlThread11run_serviceE":  collects,
-	"_ZN25ShenandoahUncommitThread11run_serviceE": collects,
-	"_ZN25ShenandoahRegulatorThread":              collects,
-	"_ZN17StringDedupThread":                      collects,
-	"_ZN11StringDedup":                            collects,
-	"_ZN12CompileQueue3getE":                      compiles,
-	"_ZN8VMThread18wait_for_operationE":           operates,
-	"_ZN8VMThread4loopE":                          operates,
-	"_ZN13WatcherThread":                          serves,
-	"_ZNK13WatcherThread":                         serves,
-	"_ZN13ServiceThread":                          serves,
-	"_ZN22MonitorDeflationThread":                 serves,
-	"_ZN14NMethodSweeper12sweeper_loopE":          serves,
-	"_ZN14NMethodSweeper13possibly_sweepE":        serves,
-	"_ZN18NotificationThread":                     serves,
-	"_ZN2os11signal_waitE":                        serves,
-	"_ZN2os17signal_wait":                         serves,
-	"_ZL19signal_thread_entryP":                   serves,
-	"_ZL20check_pending_signal":                   serves,
-	"_ZN13AttachListener7dequeueE":                serves,
-	"_ZN18LinuxAttachListener7dequeueE":           serves,
-	"_ZN19PosixAttachListener7dequeueE":           serves,
-	"_ZN14AsyncLogWriter":                         serves,
+var parts = map[part][]string{
+	pauses: {"_ZN7Monitor", "_ZNK7Monitor", "_ZN5Mutex", "_ZN15PlatformMonitor", "_ZN2os15PlatformMonitor",
+		"_ZN2os13PlatformEvent", "_ZN13PlatformEvent", "_ZN14PosixSemaphore", "_ZN9Semaphore", "_ZN9ParkEvent",
+		"_ZN2os5sleep", "_ZN2os17naked_short", "_ZN10ZMetronome", "_ZN11ZDriverPort"},
+	blocked:      {"_ZN20SafepointSynchronize5blockE"},
+	asking:       {"_ZN8VMThread7executeE"},
+	shaking:      {"_ZN22VM_HandshakeAllThreads4doitE", "_ZN9Handshake7executeE"},
+	initialising: {"_ZN13InstanceKlass15initialize_implE"},
+	collects: {"_ZN12WorkerThread3runE", "_ZN10GangWorker", "_ZN20WorkerTaskDispatcher",
+		"_ZN27SemaphoreGangTaskDispatcher", "_ZN23MutexGangTaskDispatcher", "_ZN13GCTaskManager8get_taskE",
+		"_ZN12GCTaskThread3runE", "_ZN22G1ConcurrentMarkThread11run_serviceE",
+		"_ZN22G1ConcurrentMarkThread19wait_for_next", "_ZN24G1ConcurrentRefineThread",
+		"_ZN31G1PrimaryConcurrentRefineThread", "_ZN33G1SecondaryConcurrentRefineThread",
+		"_ZN15G1ServiceThread", "_ZN27G1YoungRemSetSamplingThread", "_ZN9ZDirector",
+		"_ZN12ZDriverMinor10run_threadE", "_ZN12ZDriverMajor10run_threadE", "_ZN7ZDriver11run_serviceE",
+		"_ZN5ZStat10run_threadE", "_ZN5ZStat11run_serviceE", "_ZN12ZUncommitter", "_ZNK12ZUncommitter",
+		"_ZN9ZUnmapper", "_ZN23ShenandoahControlThread11run_serviceE",
+		"_ZN24ShenandoahUncommitThread11run_serviceE", "_ZN25ShenandoahRegulatorThread",
+		"_ZN17StringDedupThread", "_ZN11StringDedup"},
+	compiles: {"_ZN12CompileQueue3getE"},
+	operates: {"_ZN8VMThread18wait_for_operationE", "_ZN8VMThread4loopE"},
+	serves: {"_ZN13WatcherThread", "_ZNK13WatcherThread", "_ZN13ServiceThread", "_ZN22MonitorDeflationThread",
+		"_ZN14NMethodSweeper12sweeper_loopE", "_ZN18NotificationThread", "_ZN2os11signal_waitE",
+		"_ZL19signal_thread_entryP", "_ZN14AttachListener7dequeueE", "_ZN19LinuxAttachListener7dequeueE",
+		"_ZN19PosixAttachListener7dequeueE", "_ZN14AsyncLogWriter"},
 }
 
 // maxFunctions bounds the functions that are kept.
@@ -112,10 +91,15 @@ func readInner(m *module.Module) *inner {
 	if m == nil {
 		return in
 	}
-	first := map[byte][]string{} // names by a letter that tells many apart
-	const letter = 5
-	for name := range parts {
-		first[name[letter]] = append(first[name[letter]], name)
+	const letter = 5 // of a name, that tells many apart
+	known := map[byte]map[string]part{}
+	for p, names := range parts {
+		for _, name := range names {
+			if known[name[letter]] == nil {
+				known[name[letter]] = map[string]part{}
+			}
+			known[name[letter]][name] = p
+		}
 	}
 	// What cannot be read is not known.
 	_ = symbol.Each(m, ".symtab", func(name []byte, at module.Vaddr, size uint64) bool {
@@ -126,15 +110,14 @@ func readInner(m *module.Module) *inner {
 		case string(name) == vmThreadSymbol:
 			in.vmThread = m.Addr(at)
 		default:
-			longest := ""
-			for _, p := range first[name[letter]] {
-				if len(p) > len(longest) && bytes.HasPrefix(name, []byte(p)) {
-					longest = p
+			longest, does := 0, elsewhere
+			for begin, p := range known[name[letter]] {
+				if len(begin) > longest && strings.HasPrefix(string(name), begin) {
+					longest, does = len(begin), p
 				}
 			}
-			if a := m.Addr(at); longest != "" && a+mem.Addr(size) > a {
-				in.functions = append(in.functions, function{mem.Span[mem.Addr]{Start: a, End: a + mem.Addr(size)},
-					parts[longest]})
+			if a := m.Addr(at); longest > 0 && a+mem.Addr(size) > a {
+				in.functions = append(in.functions, function{mem.Span[mem.Addr]{Start: a, End: a + mem.Addr(size)}, does})
 			}
 		}
 		return len(in.functions) < maxFunctions

@@ -108,7 +108,9 @@ type graph struct {
 	all     []waiter
 	views   []view.View // of each of all
 	instant []bool      // all of it was read in the stop
-	tids    []int       // ours
+	threads []*snapshot.Thread
+	stacks  []*unwind.Stack // nil for none
+	tids    []int           // ours
 	list    []waits.Lock
 	byLock  map[uint64]int
 }
@@ -120,7 +122,6 @@ func (r *Runtime) Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack)
 	if j == nil || j.threads == nil || known.fields == nil {
 		return nil
 	}
-	var of []*snapshot.Thread
 	g := &graph{r: r, j: j, byLock: map[uint64]int{}}
 	for i := range s.Threads {
 		t := &s.Threads[i]
@@ -134,12 +135,12 @@ func (r *Runtime) Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack)
 		if err != nil || w.id != t.InnerTID() {
 			continue
 		}
-		of = append(of, t)
+		g.threads, g.stacks = append(g.threads, t), append(g.stacks, stack(t.TID))
 		g.instant = append(g.instant, !v.TakeLate() && t.Registers != nil && !s.Rolling)
 		g.all, g.views, g.tids = append(g.all, w), append(g.views, v), append(g.tids, t.TID)
 	}
 	for i := range g.all {
-		g.edge(i, of[i], stack(g.tids[i]))
+		g.edge(i, g.threads[i], g.stacks[i])
 	}
 	g.safepoint(s, stack)
 	return g.list
@@ -175,6 +176,9 @@ func (g *graph) edge(i int, t *snapshot.Thread, s *unwind.Stack) {
 
 // parked adds the lock that thread number i is parked for, if its owner is known.
 func (g *graph) parked(i int, w *waiter, v *view.View) {
+	if g.future(i, w, v) || g.completable(i, g.stacks[i]) {
+		return
+	}
 	offset, err := g.j.meta.Field(g.r.lasting(), w.class, ownerField)
 	if err != nil {
 		return // it has no owner: a Condition, a latch

@@ -45,7 +45,7 @@ func (g *graph) rendezvous(s *snapshot.Snapshot) (at rendezvous, ok bool) {
 	}
 	at.instant = !v.TakeLate() && !s.Rolling
 	for i := range g.all {
-		if !g.all[i].State.Safe() {
+		if g.all[i].State.Touches() {
 			at.late = append(at.late, i)
 		}
 		at.instant = at.instant && g.instant[i]

@@ -41,9 +41,16 @@ func (l *Layout) Super(v *view.View, klass mem.Addr) (mem.Addr, error) {
 
 // Initialiser is the JavaThread that initialises the class at klass now, 0 for none.
 func (l *Layout) Initialiser(v *view.View, klass mem.Addr) (mem.Addr, error) {
+	if !l.initThread.OK() || !l.initState.OK() {
+		return 0, nil
+	}
 	f := v.Fields(klass)
-	t := l.initThread.Addr(&f)
-	return t, f.Err
+	const stateBytes = 1
+	state, t := f.Uint(l.initState.Offset, stateBytes), l.initThread.Addr(&f)
+	if f.Err != nil || int64(state) != l.initialising { // who did it may stand there for ever
+		return 0, f.Err
+	}
+	return t, nil
 }
 
 // Field is where objects of the class at klass have the field of that name, which it or one that it extends declares.

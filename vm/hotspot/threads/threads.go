@@ -26,6 +26,7 @@ type Layout struct {
 	base, size     vmstructs.Place
 	pending, waits vmstructs.Place
 	ownerID, state vmstructs.Place
+	states         map[int64]State
 	lockStack      vmstructs.Place
 	lockTop        vmstructs.Place
 	lockBase       vmstructs.Place
@@ -53,6 +54,7 @@ func ReadLayout(t *vmstructs.Table) (*Layout, error) {
 		lockStack: p.Maybe("_lock_stack", j), lockTop: p.Maybe("_top", "LockStack"),
 		lockBase: p.Maybe("_base[0]", "LockStack"), monitorObject: p.Maybe("_object", m),
 		monitorOwner: p.Maybe("_owner", m), stackLocker: p.Maybe("_stack_locker", m)}
+	l.states = states(t)
 	if f, ok := t.Lookup("_threadObj", j); ok {
 		l.handles = f.Type == "OopHandle"
 	}
@@ -96,25 +98,40 @@ type Thread struct {
 	Locks   []mem.Addr
 }
 
-// State is what the JVM knows of what a thread does. An odd one is on its way from one to the next.
-// Source: JavaThreadState in utilities/globalDefinitions.hpp, the same since JDK 8.
+// State is what the JVM knows of what a thread does.
 type State int
 
-// The states. Others are not known.
+// The states.
 const (
-	InNative State = 4
-	InVM     State = 6
-	InJava   State = 8
-	Blocked  State = 10
+	Unknown State = iota
+	InNative
+	InVM
+	InJava
+	Blocked
+	Changing // on its way from one to the next, up to JDK 27
 )
 
-var stateNames = map[State]string{InNative: "in native code", InVM: "in the JVM", InJava: "in Java", Blocked: "blocked"}
+var stateNames = [...]string{"", "in native code", "in the JVM", "in Java", "blocked", "in the JVM"}
 
 // String is the state in words, "" for one that is not known.
-func (s State) String() string { return stateNames[s&^1] }
+func (s State) String() string { return stateNames[s] }
 
-// Safe reports whether a thread in that state does not touch objects of Java: at a safepoint it need not be waited for.
-func (s State) Safe() bool { return s < InNative || s == InNative || s == Blocked || s > Blocked+1 }
+// Touches reports whether a thread in that state touches objects of Java: at a safepoint it must be waited for.
+func (s State) Touches() bool { return s == InVM || s == InJava || s == Changing }
+
+// states are the numbers of the states in a JVM. Source: JavaThreadState in utilities/globalDefinitions.hpp.
+func states(t *vmstructs.Table) map[int64]State {
+	all := map[int64]State{}
+	for name, s := range map[string]State{"in_native": InNative, "in_vm": InVM, "in_Java": InJava, "blocked": Blocked} {
+		if n, ok := t.Constant("_thread_" + name); ok {
+			all[n] = s
+		}
+		if n, ok := t.Constant("_thread_" + name + "_trans"); ok {
+			all[n] = Changing
+		}
+	}
+	return all
+}
 
 // List lists where the threads are. An error comes with those before the first that cannot be read.
 func (l *Layout) List(v *view.View) ([]mem.Addr, error) {
@@ -168,7 +185,7 @@ func (l *Layout) Read(v *view.View, at mem.Addr) (Thread, error) {
 	own := view.Copied(nil, mem.Range{Start: at, Data: b})
 	f := own.Fields(at)
 	t := Thread{At: at, OS: l.osthread.Addr(&f), Pending: l.pending.Addr(&f),
-		Waits: l.waits.Addr(&f), OwnerID: l.ownerID.Of(&f), State: State(l.state.Of(&f))}
+		Waits: l.waits.Addr(&f), OwnerID: l.ownerID.Of(&f), State: l.states[l.state.Of(&f)]}
 	t.Stack.End = l.base.Addr(&f)
 	t.Stack.Start = t.Stack.End - mem.Addr(l.size.Of(&f))
 	t.Object, t.Virtual = l.slot(l.object, &f), l.slot(l.virtual, &f)
