@@ -22,6 +22,7 @@ type rule struct {
 const (
 	ofProcess = "a process"
 	ofCommand = "a command"
+	ofFile    = "a file"
 	toFile    = "output to a file"
 )
 
@@ -47,6 +48,8 @@ var rules = map[string][]rule{
 		{options: "diff", not: "format=folded", why: "a line of folded text has one number"},
 	}),
 	"hang": slices.Concat(nameRules, textRules, []rule{
+		{options: "watch looks children report", only: ofProcess, why: "it is about a process that runs"},
+		{options: "sysroot", not: ofProcess, why: "it says where the files of a core are"},
 		{options: "idle idle-cpu idle-output deadline", only: "watch", why: "nothing waits for it"},
 		{options: "every", only: "looks", why: "how often is not said"},
 		{options: "report-env", only: "report", why: "it says what is in the report"},

@@ -130,6 +130,7 @@ type dumpOptions struct {
 	noStop    bool
 	// effects refuses options that have no effect besides what it is given.
 	effects func(besides ...string) error
+	sink    dumpSink // that dumps go to in place of the output, nil for none
 }
 
 // defaultFrames is how many frames of a thread are shown by default.
