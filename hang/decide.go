@@ -82,7 +82,10 @@ func (j *judging) unseen() *Verdict {
 	if words := j.ended(); words != "" {
 		return j.moving([]movement{{words, nil}})
 	}
-	v := &Verdict{Kind: Unknown, Sentence: "nothing could be sampled"}
+	v := &Verdict{Kind: Unknown, Sentence: "no process could be sampled"}
+	if len(j.c.Roots) == 1 && j.processes[j.c.Roots[0]] == nil {
+		v.Sentence = "it ended before it could be sampled"
+	}
 	for _, pid := range j.c.Roots {
 		if p := j.processes[pid]; p != nil && p.State == "Z" {
 			v.Sentence = fmt.Sprintf("%s had ended before, and its parent %s has not waited for it", j.process(pid),
