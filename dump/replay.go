@@ -94,7 +94,7 @@ func (r *Replayer) walk(first *snapshot.Snapshot) (*Walk, *memory) {
 	}, Path: memory.open}
 	opt := r.opt
 	if len(first.Whole) == 0 { // they were not copied
-		opt.Fibers = nil
+		opt.Fibers = NoFibers
 	}
 	return New(first.Maps, image, opt), memory
 }

@@ -207,19 +207,6 @@ func TestExecMakesAnotherTask(t *testing.T) {
 	}
 }
 
-func TestRunningOnly(t *testing.T) {
-	f := newFake(4 * time.Second)
-	p := f.process(1)
-	p.threads[1], p.threads[2] = busy, parked
-	got, s, _ := drawn(t, f, Options{Rate: 99, RunningOnly: true})
-	if _, wall, _ := amounts(got, 2, 0); wall != 0 || f.peeks[2] != 0 || f.stops[2] != 0 {
-		t.Errorf("parked thread: wall %v, %d copies, %d stops, want none", wall, f.peeks[2], f.stops[2])
-	}
-	if _, wall, _ := amounts(got, 1, 0); wall != s.Elapsed {
-		t.Errorf("busy thread: wall %v, want %v", wall, s.Elapsed)
-	}
-}
-
 // TestShortfalls: what Copiers did not get is counted, once a sample, and is none of the notes, which the profile has.
 func TestShortfalls(t *testing.T) {
 	f := newFake(4 * time.Second)

@@ -1,6 +1,7 @@
 package waits
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
@@ -134,9 +135,27 @@ func (s *study) anybody(f *futexCall, w *Wait) {
 	w.Certainty = Possible
 	if w.Object.Key.Class != Private {
 		w.Mode, w.Unlisted = Unknown, "any process that maps the same memory could end it"
+		if w.Wakers = s.mappers(f, w.Object.Key); len(w.Wakers) > 0 {
+			w.Mode = Any
+		}
 		return
 	}
 	w.Mode, w.Wakers = Any, []Waker{{PID: f.p.PID}}
+}
+
+// mappers are the other processes that were read and map the memory that a shared key lies in.
+func (s *study) mappers(f *futexCall, k Key) (all []Waker) {
+	for _, p := range s.facts.Processes {
+		if k.Class != Shared || p == f.p || p.Maps == nil || len(all) >= maxReached {
+			continue
+		}
+		if slices.ContainsFunc(p.Maps.All(), func(m maps.Mapping) bool {
+			return m.Perm&maps.Shared != 0 && m.Dev == k.A && m.Inode == k.B
+		}) {
+			all = append(all, Waker{PID: p.PID})
+		}
+	}
+	return all
 }
 
 // key is the identity of the object at addr. A futex is only shared if its memory is.

@@ -1,27 +1,28 @@
-/* shop: a thread that computes prices and one that waits for orders. README.md shows it.
- *
- * Truth: two thirds of the CPU time are in discount, called by price, the rest in tax. */
-#include "live.h"
+/* hot: a thread that computes prices and one that waits for orders. Two thirds of the CPU time are in discount, which
+ * price calls, the rest in tax. It ends after an hour, or with Ctrl-C. */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static volatile unsigned long sink;
 static volatile long cart = 100000; /* a constant would make copies of the functions */
 
-NOINLINE static void discount(long items) {
+__attribute__((noinline)) static void discount(long items) {
 	unsigned long v = sink;
 	for (long i = 0; i < items; i++)
 		v = v * 6364136223846793005UL + 1442695040888963407UL;
 	sink = v;
 }
 
-NOINLINE static void tax(long items) {
+__attribute__((noinline)) static void tax(long items) {
 	unsigned long v = sink;
 	for (long i = 0; i < items; i++)
 		v = v * 2862933555777941757UL + 3037000493UL;
 	sink = v;
 }
 
-NOINLINE static void price(long items) {
+__attribute__((noinline)) static void price(long items) {
 	discount(2 * items);
 	tax(items);
 	sink++;
@@ -34,17 +35,17 @@ static void *sell(void *unused) {
 	return NULL;
 }
 
-NOINLINE static void wait_for_orders(void) {
+__attribute__((noinline)) static void wait_for_orders(void) {
 	for (;;)
-		live_sleep_us(100000);
+		usleep(100000);
 }
 
 int main(void) {
 	pthread_t seller;
-	live_begin();
+	alarm(3600);
 	if (pthread_create(&seller, NULL, sell, NULL) != 0)
-		live_die("pthread_create");
-	live_ready();
+		exit(1);
+	pthread_setname_np(seller, "seller");
 	wait_for_orders();
 	return 0;
 }

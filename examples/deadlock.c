@@ -1,8 +1,9 @@
-/* deadlock: two threads, each with a lock that the other one waits for. README.md shows it.
- *
- * Truth: transfer, from teller_main, holds the lock of an account and waits for that of the other. */
-#include "live.h"
+/* deadlock: two transfers between two accounts, each with the lock that the other one needs.
+ * It ends after an hour, or with Ctrl-C. */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 struct account {
 	pthread_mutex_t lock;
@@ -13,7 +14,7 @@ static struct account rent = {PTHREAD_MUTEX_INITIALIZER, 900};
 static struct account salary = {PTHREAD_MUTEX_INITIALIZER, 2500};
 static pthread_barrier_t both;
 
-NOINLINE static void transfer(struct account *from, struct account *to, long amount) {
+__attribute__((noinline)) static void transfer(struct account *from, struct account *to, long amount) {
 	pthread_mutex_lock(&from->lock);
 	pthread_barrier_wait(&both); /* so that each has its first lock */
 	pthread_mutex_lock(&to->lock);
@@ -37,11 +38,12 @@ static void *refund_rent(void *unused) {
 
 int main(void) {
 	pthread_t pay, refund;
-	live_begin();
+	alarm(3600);
 	pthread_barrier_init(&both, NULL, 2);
 	if (pthread_create(&pay, NULL, pay_rent, NULL) != 0 || pthread_create(&refund, NULL, refund_rent, NULL) != 0)
-		live_die("pthread_create");
-	live_ready();
+		exit(1);
+	pthread_setname_np(pay, "pay");
+	pthread_setname_np(refund, "refund");
 	pthread_join(pay, NULL);
 	pthread_join(refund, NULL);
 	return 0;
