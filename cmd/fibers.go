@@ -64,7 +64,7 @@ func (o *fiberOptions) check(d *dumpOptions) error {
 // modes is what dumps list of them.
 func (o *fiberOptions) modes(d *dumpOptions) dump.FiberModes {
 	return dump.FiberModes{"goroutine": o.goroutines.fibers(d), "task": o.tasks.fibers(d),
-		"greenlet": o.greenlets.fibers(d)}
+		"greenlet": o.greenlets.fibers(d), "async call": o.tasks.fibers(d)}
 }
 
 // fiberMode is the value of --goroutines, --tasks or --greenlets.

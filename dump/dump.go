@@ -78,7 +78,9 @@ func (w *Walk) Copiers() []snapshot.Copier { return w.runtimes.DumpCopiers() }
 func (w *Walk) ProcessCopiers() []snapshot.ProcessCopier {
 	var all []snapshot.ProcessCopier
 	for _, l := range w.fibers.listers {
-		all = append(all, l)
+		if c, ok := l.(snapshot.ProcessCopier); ok {
+			all = append(all, c)
+		}
 	}
 	if w.opt.Locals {
 		all = append(all, w.runtimes.LocalsCopiers()...)

@@ -1,0 +1,104 @@
+package v8
+
+import (
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/chains"
+)
+
+// settler is who can settle a promise that an async function waits for.
+type settler struct {
+	kind  settlerKind
+	class string // of an object that has what settles it
+}
+
+type settlerKind int
+
+const (
+	settledByUnknown  settlerKind = iota
+	settledByNobody               // nothing leads to what would settle it
+	settledByItself               // it waits for itself, by others
+	settledByOthers               // by functions that are shown
+	settledByTimer                // a timer
+	settledByRequest              // an object of C++: a request of Node.js
+	settledByObject               // an object, by its class
+	settledByMap                  // what is in a Map
+	settledBySet                  //
+	settledByArray                //
+	settledByVariable             // of a closure
+	settledByHandler              // a handler of another promise
+	settledByJob                  // a job that runs next
+	settledByNative               // C++ alone
+	settledNever                  // not waiting at all as far as known
+)
+
+// text is the state of a function that waits for it.
+func (s settler) text() string {
+	switch s.kind {
+	case settledByNobody:
+		return "awaits a promise that nothing can settle"
+	case settledByItself:
+		return "awaits itself, by the others of its stack"
+	case settledByOthers:
+		return "awaits the others"
+	case settledByTimer:
+		return "awaits a timer"
+	case settledByRequest:
+		return "awaits a request: " + s.class
+	case settledByObject:
+		return "awaits a promise that an object settles: " + s.class
+	case settledByMap:
+		return "awaits a promise that something in a Map settles"
+	case settledBySet:
+		return "awaits a promise that something in a Set settles"
+	case settledByArray:
+		return "awaits a promise that something in an array settles"
+	case settledByVariable:
+		return "awaits a promise that a variable of a closure settles"
+	case settledByHandler:
+		return "awaits a promise that a handler of another one settles"
+	case settledByJob:
+		return "goes on next"
+	case settledByNative:
+		return "awaits a promise that native code settles"
+	case settledNever:
+		return "what it awaits is not known"
+	}
+	return "awaits a promise"
+}
+
+func (s settler) wait() snapshot.FiberWait {
+	switch s.kind {
+	case settledByTimer:
+		return snapshot.FiberTimer
+	case settledByJob:
+		return snapshot.FiberRuns
+	case settledByNobody, settledByItself:
+		return snapshot.FiberNobody
+	}
+	return snapshot.FiberFuture
+}
+
+// settler is who lets chain i go on.
+func (l *links) settler(of map[mem.Addr]settler, all []chains.Chain, i int) settler {
+	if all[i].Cycle {
+		return settler{kind: settledByItself}
+	}
+	first := all[i].Nodes[0]
+	switch leaves := l.leaves[first]; {
+	case !l.linked[first]:
+		return settler{kind: settledNever}
+	case len(leaves) == 0:
+		return settler{kind: settledByOthers}
+	default:
+		best := of[leaves[0]]
+		for _, p := range leaves[1:] {
+			if of[p].kind > best.kind {
+				best = of[p]
+			}
+		}
+		return best
+	}
+}
+
+func (c *scan) settlers(l *links) map[mem.Addr]settler { return map[mem.Addr]settler{} }
