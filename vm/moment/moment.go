@@ -8,6 +8,7 @@ package moment
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 
 	"github.com/fpstack/fpstack/mem"
@@ -84,7 +85,7 @@ func (m *Moment) bytes(a mem.Addr, n int) ([]byte, bool) {
 	start := a &^ (pageSize - 1)
 	first, at := m.page(start), int(a-start)
 	if first == nil {
-		return nil, false
+		return m.piece(a, n)
 	}
 	if at+n <= pageSize {
 		return first[at : at+n : at+n], true
@@ -94,11 +95,30 @@ func (m *Moment) bytes(a mem.Addr, n int) ([]byte, bool) {
 		start += pageSize
 		next := m.page(start)
 		if next == nil {
-			return nil, false
+			return m.piece(a, n)
 		}
 		m.joined = append(m.joined, next[:min(pageSize, n-len(m.joined))]...)
 	}
 	return m.joined, true
+}
+
+// piece reads n bytes at a of which not all pages are to be had: a recording has parts of pages.
+func (m *Moment) piece(a mem.Addr, n int) ([]byte, bool) {
+	if cap(m.joined) < n {
+		m.joined = make([]byte, n)
+	}
+	m.joined = m.joined[:n]
+	_, err := m.live.ReadMem(m.joined, a)
+	return m.joined, err == nil
+}
+
+// Peek is the word at a, of which it does not matter whether it stays. A word of a recording may be missing.
+func (m *Moment) Peek(a mem.Addr) (uint64, bool) {
+	b, ok := m.bytes(a, 8)
+	if !ok {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(b), true
 }
 
 // page is the page at a, as it was when it was read first; nil if it cannot be read.
@@ -176,7 +196,7 @@ func (m *Moment) partOf() []int {
 	return out
 }
 
-// again reads the last page that was wanted once.
+// again reads pages once more, the last of which it holds.
 type again struct {
 	live   mem.Reader
 	at     mem.Addr
@@ -187,15 +207,17 @@ type again struct {
 
 func (g *again) bytes(a mem.Addr, n int) ([]byte, bool) {
 	g.joined = g.joined[:0]
-	for len(g.joined) < n {
-		start := a &^ (pageSize - 1)
+	for at := a; len(g.joined) < n; {
+		start := at &^ (pageSize - 1)
 		if !g.read(start) {
-			return nil, false
+			g.joined = make([]byte, n)
+			_, err := g.live.ReadMem(g.joined, a)
+			return g.joined, err == nil
 		}
-		at := int(a - start)
-		piece := g.page[at:min(pageSize, at+n-len(g.joined))]
+		from := int(at - start)
+		piece := g.page[from:min(pageSize, from+n-len(g.joined))]
 		g.joined = append(g.joined, piece...)
-		a += mem.Addr(len(piece))
+		at += mem.Addr(len(piece))
 	}
 	return g.joined, true
 }
@@ -208,13 +230,15 @@ func (g *again) read(a mem.Addr) bool {
 	return g.ok
 }
 
-// Kept are the ranges of those parts that keep says true of, as they were: what a replay takes to find the same.
+// Kept are the ranges of those parts that keep says true of, as they were: what a replay takes to find the same. What
+// was read behind the last part is among them.
 func (m *Moment) Kept(keep func(Part) bool) []mem.Range {
 	var out []mem.Range
 	part := m.partOf()
 	seen := map[use]bool{}
 	for i, u := range m.used {
-		if i >= len(part) || len(m.ends) == 0 || i >= m.ends[len(m.ends)-1] || seen[u] || !keep(Part(part[i])) {
+		ended := len(m.ends) > 0 && i < m.ends[len(m.ends)-1]
+		if seen[u] || ended && !keep(Part(part[i])) {
 			continue
 		}
 		seen[u] = true

@@ -38,6 +38,7 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 		}
 	}
 	defer best.moment.Close()
+	defer best.keep()
 	return r.listed(best), best.problem()
 }
 

@@ -1,6 +1,8 @@
 package v8
 
 import (
+	"cmp"
+
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/chains"
@@ -46,21 +48,21 @@ func (s settler) text() string {
 	case settledByRequest:
 		return "awaits a request: " + s.class
 	case settledByObject:
-		return "awaits a promise that an object settles: " + s.class
+		return "awaits a promise held by " + cmp.Or(s.class, "an object")
 	case settledByMap:
-		return "awaits a promise that something in a Map settles"
+		return "awaits a promise held by a Map"
 	case settledBySet:
-		return "awaits a promise that something in a Set settles"
+		return "awaits a promise held by a Set"
 	case settledByArray:
-		return "awaits a promise that something in an array settles"
+		return "awaits a promise held by an array"
 	case settledByVariable:
-		return "awaits a promise that a variable of a closure settles"
+		return "awaits a promise held by a variable"
 	case settledByHandler:
-		return "awaits a promise that a handler of another one settles"
+		return "awaits a handler of another promise"
 	case settledByJob:
 		return "goes on next"
 	case settledByNative:
-		return "awaits a promise that native code settles"
+		return "awaits a promise held by native code"
 	case settledNever:
 		return "what it awaits is not known"
 	}
@@ -100,5 +102,3 @@ func (l *links) settler(of map[mem.Addr]settler, all []chains.Chain, i int) sett
 		return best
 	}
 }
-
-func (c *scan) settlers(l *links) map[mem.Addr]settler { return map[mem.Addr]settler{} }

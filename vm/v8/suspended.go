@@ -28,21 +28,23 @@ const (
 
 // scan is what was found of suspended functions at one moment.
 type scan struct {
-	r       *Runtime
-	memory  search.Memory
-	moment  *moment.Moment
-	heap    heap.Heap
-	view    view.View
-	extent  search.Extent
-	full    bool // there are more objects than are read
-	shapes  *search.Words
-	kinds   []heap.Suspendable // of each of shapes
-	found   [2][]object        // functions, and promises
-	frames  []heap.Frame
-	parts   []moment.Part
-	waiters map[mem.Addr][]heap.Waiter // by promise
-	of      map[mem.Addr]moment.Part   // of promises
-	moved   int                        // objects that were not the same when they were read again
+	r         *Runtime
+	memory    search.Memory
+	moment    *moment.Moment
+	heap      heap.Heap
+	view      view.View
+	extent    search.Extent
+	full      bool // there are more objects than are read
+	shapes    *search.Words
+	kinds     []heap.Suspendable // of each of shapes
+	found     [2][]object        // functions, and promises
+	frames    []heap.Frame
+	parts     []moment.Part
+	waiters   map[mem.Addr][]heap.Waiter // by promise
+	of        map[mem.Addr]moment.Part   // of promises
+	functions map[heap.Shared]bool
+	same      []bool // of parts: they were the same
+	moved     int    // objects that were not the same when they were read again
 }
 
 type object struct {
@@ -60,7 +62,8 @@ type image struct {
 
 func (r *Runtime) newScan(s *snapshot.Snapshot) *scan {
 	c := &scan{r: r, moment: moment.New(r.image.scratch, r.budget), shapes: search.NewWords(),
-		waiters: map[mem.Addr][]heap.Waiter{}, of: map[mem.Addr]moment.Part{}}
+		waiters: map[mem.Addr][]heap.Waiter{}, of: map[mem.Addr]moment.Part{},
+		functions: map[heap.Shared]bool{}}
 	c.memory = search.Memory{Search: r.image.search, Table: r.image.table, Most: maxSearched, Budget: r.budget,
 		Dead: deadStacks(s)}
 	c.view = view.From(c.moment)
@@ -99,7 +102,7 @@ func (c *scan) read() error {
 	for _, o := range c.found[0] {
 		f, err := c.heap.FrameOf(o.at, o.kind)
 		part := c.moment.Part()
-		if err == nil {
+		if err == nil && c.isFunction(f.Shared) {
 			c.frames, c.parts = append(c.frames, f), append(c.parts, part)
 		}
 	}
@@ -111,6 +114,18 @@ func (c *scan) read() error {
 	}
 	c.settle()
 	return c.moment.Err()
+}
+
+// isFunction reports whether a function is there still: what is left of an object that died has one that may be not.
+func (c *scan) isFunction(s heap.Shared) bool {
+	is, ok := c.functions[s]
+	if !ok {
+		_, _, err := c.heap.Describe(s)
+		_, _, err2 := c.heap.ScriptOf(s)
+		is = err == nil && err2 == nil
+		c.functions[s] = is
+	}
+	return is
 }
 
 // settle leaves out what was not the same when it was read again.
@@ -132,10 +147,16 @@ func (c *scan) settle() {
 			delete(c.of, p)
 		}
 	}
+	c.same = same
+}
+
+// keep lets what was of use be saved.
+func (c *scan) keep() {
 	if c.r.image.keep == nil {
 		return
 	}
-	for _, r := range c.moment.Kept(func(p moment.Part) bool { return same[p] }) {
+	kept := c.moment.Kept(func(p moment.Part) bool { return int(p) >= len(c.same) || c.same[p] })
+	for _, r := range kept {
 		c.r.image.keep(r)
 	}
 }

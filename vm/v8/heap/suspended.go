@@ -311,3 +311,17 @@ func (h Heap) slot(t Tagged) (mem.Addr, bool) {
 	}
 	return word.Object()
 }
+
+// IsFunctionType reports whether objects of that type are closures.
+func (l *Layout) IsFunctionType(typ uint16) bool { return l.isFunctionType(typ) }
+
+// IsContextType reports whether objects of that type are contexts: variables that closures share.
+func (l *Layout) IsContextType(typ uint16) bool {
+	return typ >= l.Types.FirstContext && typ <= l.Types.LastContext && l.Types.LastContext != 0
+}
+
+// IsSuspendable reports whether objects of that type are functions that may be suspended.
+func (l *Layout) IsSuspendable(typ uint16) bool {
+	kind := l.suspendable(typ)
+	return kind != NotSuspendable && kind != PendingPromise
+}
