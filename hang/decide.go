@@ -124,8 +124,12 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 			return c
 		}
 	}
-	if t := j.sampled[tid]; t != nil {
+	t := j.sampled[tid]
+	if t != nil {
 		c.Frame = ownFrame(d, &t.Stack)
+	}
+	if c.Frame == nil && t != nil && t.Loop != nil {
+		_, c.Frame = culpritFiber(d, j.of(pid).calls)
 	}
 	return c
 }
