@@ -46,6 +46,9 @@ func (j *judging) where(n *node) string {
 // loop says what an event loop waits for: a connection that is open keeps it, and a timer ends its wait.
 func (j *judging) loop(n *node, l *profile.Loop) (rank, Kind, string) {
 	w, calls := j.waiting[n.tid], j.awaiting(n.pid)
+	if calls != "" {
+		calls = "; " + calls
+	}
 	if w.Listens {
 		return rankWork, Unknown, "waits for connections" + calls
 	}

@@ -223,5 +223,5 @@ func (j *judging) awaiting(pid int) string {
 			n++
 		}
 	}
-	return fmt.Sprintf("; %s in %s [%s]", text.Count(n, f.Kind), place(frame), text.Escape(f.State))
+	return fmt.Sprintf("%s in %s [%s]", text.Count(n, f.Kind), place(frame), text.Escape(f.State))
 }
