@@ -87,6 +87,7 @@ type reach struct {
 	frames  map[mem.Addr]int // by their object, and by their registers
 	maps    map[uint64]bool
 	best    []settler // of each leaf
+	native  []bool    // of each leaf: memory outside of the heap refers to it
 	soft    []settler // of each leaf, what is on the way that may be all that can be said
 	seen    map[uint64]bool
 	next    []target
@@ -97,7 +98,8 @@ type reach struct {
 // reach puts what it finds of leaves into out.
 func (c *scan) reach(l *links, leaves []mem.Addr, waiting map[mem.Addr]map[int]bool, out map[mem.Addr]settler) {
 	g := &reach{scan: c, l: l, leaves: leaves, waiting: waiting, frames: map[mem.Addr]int{}, maps: map[uint64]bool{},
-		best: make([]settler, len(leaves)), soft: make([]settler, len(leaves)), seen: map[uint64]bool{}}
+		best: make([]settler, len(leaves)), soft: make([]settler, len(leaves)),
+		native: make([]bool, len(leaves)), seen: map[uint64]bool{}}
 	for i := range l.frames {
 		g.frames[l.frames[i].Addr] = i
 		if a, ok := l.frames[i].Registers.Object(); ok {
@@ -118,6 +120,8 @@ func (c *scan) reach(l *links, leaves []mem.Addr, waiting map[mem.Addr]map[int]b
 	for i, p := range leaves {
 		switch {
 		case g.best[i].kind != settledByUnknown:
+		case g.native[i]:
+			g.best[i].kind = settledByNative
 		case ended && !g.failed:
 			g.best[i].kind = settledByNobody
 		default:
@@ -214,7 +218,7 @@ func (g *reach) holderOf(a mem.Addr) holder {
 		case !ok && back == 0:
 			return holder{state: unclear} // it was freed meanwhile
 		case !ok:
-			return holder{state: outside}
+			return holder{state: outside, at: a}
 		case w&3 != 1 || back == 0 || !g.isMap(w):
 			continue
 		}
@@ -226,9 +230,31 @@ func (g *reach) holderOf(a mem.Addr) holder {
 		if err != nil {
 			return holder{state: unclear}
 		}
+		if size, fixed := g.heap.SizeByMap(mem.Addr(w - 1)); fixed && int(a-at) >= size {
+			break // words of memory that is no heap
+		}
 		return holder{at: at, typ: typ, offset: int32(a - at)}
 	}
-	return holder{state: outside}
+	return holder{state: outside, at: a}
+}
+
+// isHandle reports whether the word at a is a handle by which C++ keeps an object: one of a block of them, each of which
+// has its number in that. Source: GlobalHandles::Node in src/handles/global-handles.cc.
+func (g *reach) isHandle(a mem.Addr) bool {
+	const (
+		size   = 32
+		number = 16 // bits of the second word in front of it
+		last   = 255
+	)
+	index := func(at mem.Addr) int {
+		w, ok := g.moment.Peek(at + wordSize)
+		if !ok {
+			return -1
+		}
+		return int(w >> number & 0xff)
+	}
+	i := index(a)
+	return i >= 0 && (i == 0 || index(a-size) == i-1) && (i == last || index(a+size) == i+1)
 }
 
 func (g *reach) isMap(w uint64) bool {
@@ -255,8 +281,10 @@ func (g *reach) visit(t *target, h *holder) {
 	case h.state == unclear:
 		g.failed = true
 	case h.state == outside:
-		if t.role != roleFields {
-			g.ends(t, settler{kind: settledByNative})
+		if t.role != roleFields && g.isHandle(h.at) {
+			for _, i := range t.leaves {
+				g.native[i] = true
+			}
 		}
 	case t.role == rolePromise:
 		g.promise(t, h)

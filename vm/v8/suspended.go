@@ -9,6 +9,7 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/libuv"
 	"github.com/fpstack/fpstack/vm/moment"
 	"github.com/fpstack/fpstack/vm/search"
 	"github.com/fpstack/fpstack/vm/v8/heap"
@@ -65,30 +66,40 @@ func (r *Runtime) newScan(s *snapshot.Snapshot) *scan {
 		waiters: map[mem.Addr][]heap.Waiter{}, of: map[mem.Addr]moment.Part{},
 		functions: map[heap.Shared]bool{}}
 	c.memory = search.Memory{Search: r.image.search, Table: r.image.table, Most: maxSearched, Budget: r.budget,
-		Dead: deadStacks(s)}
+		Dead: r.deadStacks(s)}
 	c.view = view.From(c.moment)
 	c.heap = r.heap(&c.view)
 	return c
 }
 
-// deadStacks is what lies below the stack pointers of the threads: words that were used and are not any more.
-func deadStacks(s *snapshot.Snapshot) maps.Spans {
+// deadStacks is what lies below the stack pointers of the threads: words that were used and are not any more. Of a
+// thread that waits in an event loop it is what lies above, too: it runs no JavaScript, and most of the frame of that
+// loop is room for events, which has what earlier calls have left there.
+func (r *Runtime) deadStacks(s *snapshot.Snapshot) maps.Spans {
 	var dead maps.Spans
 	if s.Maps == nil {
 		return nil
 	}
+	loops := libuv.NewFinder(r.live, r.budget)
 	for i := range s.Threads {
 		t := &s.Threads[i]
 		if t.Registers == nil {
 			continue
 		}
-		const redZone = 128 // bytes; the System V ABI for AMD64, 3.2.2
+		const (
+			redZone = 128 // bytes; the System V ABI for AMD64, 3.2.2
+			frames  = 64 << 10
+		)
 		sp, ok := t.Registers.SP()
 		m := s.Maps.Find(mem.Addr(sp))
 		if !ok || m == nil || mem.Addr(sp) < m.Start+redZone {
 			continue
 		}
-		dead = append(dead, maps.Span{Start: m.Start, End: (mem.Addr(sp) - redZone) &^ (wordSize - 1)})
+		end := (mem.Addr(sp) - redZone) &^ (wordSize - 1)
+		if _, idle := loops.Find(t, s.Maps); idle {
+			end = min(m.End, end+frames)
+		}
+		dead = append(dead, maps.Span{Start: m.Start, End: end})
 	}
 	return dead
 }

@@ -325,3 +325,9 @@ func (l *Layout) IsSuspendable(typ uint16) bool {
 	kind := l.suspendable(typ)
 	return kind != NotSuspendable && kind != PendingPromise
 }
+
+// SizeByMap is how large objects of the Map at a are, bytes; false if they are not all the same.
+func (h Heap) SizeByMap(a mem.Addr) (size int, fixed bool) {
+	words, err := h.uint(a, h.Map.InstanceSize, 1)
+	return int(words) * 8, err == nil && words > 0
+}
