@@ -35,6 +35,7 @@ func (m FiberModes) Asked() bool {
 type fiberWalk struct {
 	modes   FiberModes
 	listers []vm.FiberLister
+	notes   []string         // what may be missing
 	refused map[string]error // why those of a kind are not listed
 	fibers  []snapshot.Fiber
 	ends    []int // of listers: behind the last of fibers that each listed
@@ -80,7 +81,10 @@ func (w *fiberWalk) open(runtimes *vm.Process, modes FiberModes) {
 func (w *fiberWalk) list(snap *snapshot.Snapshot) map[int]mem.Span[mem.Addr] {
 	for _, l := range w.listers {
 		fibers, err := l.Fibers(snap)
-		if err != nil {
+		switch {
+		case errors.Is(err, vm.ErrChanged) && w.modes[l.FiberKind()] != AskedFibers:
+			w.notes = append(w.notes, err.Error())
+		case err != nil:
 			snap.Problems = append(snap.Problems, err.Error())
 		}
 		w.fibers = append(w.fibers, fibers...)
@@ -168,6 +172,7 @@ var noFibers = map[string]string{"goroutine": "no goroutines: it is no Go progra
 
 // report says in d why fibers are not listed: as a problem where they were asked for, else as a note.
 func (w *fiberWalk) report(d *profile.Dump) {
+	d.Notes = append(d.Notes, w.notes...)
 	for _, kind := range slices.Sorted(gomaps.Keys(w.modes)) {
 		asked, refused := w.modes[kind] == AskedFibers, w.refused[kind]
 		listed := slices.ContainsFunc(w.listers, func(l vm.FiberLister) bool { return l.FiberKind() == kind })

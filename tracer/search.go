@@ -22,7 +22,8 @@ func (p *Process) search(mapping *maps.Mapping, yield func(at mem.Addr, b []byte
 	if m.pages < 0 {
 		return fmt.Errorf("search memory at %#x: pagemap cannot be read", uint64(mapping.Start))
 	}
-	entries, data := make([]byte, searchPages*8), make([]byte, searchPages*kernelPage)
+	most := int(min(searchPages, (mapping.End-mapping.Start)/kernelPage))
+	entries, data := make([]byte, most*8), make([]byte, mem.Addr(most)*kernelPage)
 	entry := func(i int) uint64 { return binary.NativeEndian.Uint64(entries[8*i:]) }
 	present := func(i int) bool { return entry(i)>>63 != 0 }
 	var swapped error

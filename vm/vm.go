@@ -27,6 +27,7 @@ import (
 	"github.com/fpstack/fpstack/vm/cpython"
 	"github.com/fpstack/fpstack/vm/golang"
 	"github.com/fpstack/fpstack/vm/hotspot"
+	"github.com/fpstack/fpstack/vm/moment"
 	"github.com/fpstack/fpstack/vm/v8"
 	"github.com/fpstack/fpstack/vm/wasmtime"
 	"github.com/fpstack/fpstack/work"
@@ -60,6 +61,9 @@ type FiberLister interface {
 	// Fibers lists those that s shows, in the runtime's own order. An error says which are missing.
 	Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error)
 }
+
+// ErrChanged is what an error of [FiberLister.Fibers] wraps that says what the process has done while it was looked at.
+var ErrChanged = moment.ErrChanged
 
 // MoreFibers is a FiberLister that has fibers of a second kind too: what it returns is the FiberLister of those.
 type MoreFibers interface{ MoreFibers() snapshot.ProcessCopier }

@@ -9,6 +9,7 @@ package moment
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	"github.com/fpstack/fpstack/mem"
@@ -24,6 +25,10 @@ const (
 	// maxFaults bounds the pages of which it is known that they could not be read.
 	maxFaults = 1 << 10
 )
+
+// ErrChanged says that something was not the same when it was read again: the process goes on, and what is new of it is
+// not known.
+var ErrChanged = errors.New("it changed while it was read")
 
 // Moment is a view.Source. It reads whole pages of the process, and knows of each [Part] what was used of them. It is
 // for one goroutine at a time.

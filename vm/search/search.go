@@ -116,6 +116,7 @@ const (
 
 // Words are words that are looked for all at once, each with a number of the caller's.
 type Words struct {
+	low [wordSize]bool                // by the lowest bits of the word: tags, mostly
 	may [1 << (filterBits - 6)]uint64 // by some bits of the word
 	has map[uint64]int
 }
@@ -132,6 +133,7 @@ func (s *Words) Add(word uint64, number int) {
 		return
 	}
 	s.has[word] = number
+	s.low[word%wordSize] = true
 	h := hash(word)
 	s.may[h>>6] |= 1 << (h & 63)
 }
@@ -153,6 +155,9 @@ func (s *Words) Number(word uint64) (int, bool) {
 func (s *Words) In(b []byte, found func(offset, number int) bool) bool {
 	for i := 0; i+wordSize <= len(b); i += wordSize {
 		w := binary.LittleEndian.Uint64(b[i:])
+		if !s.low[w%wordSize] {
+			continue
+		}
 		h := w * 0x9e3779b97f4a7c15 >> (64 - filterBits)
 		if s.may[h>>6]>>(h&63)&1 == 0 {
 			continue

@@ -15,6 +15,7 @@ import (
 
 const (
 	maxLevels  = 10
+	maxReached = 3 << 28 // bytes that are searched for all levels together
 	maxLeaves  = 1 << 12
 	maxHits    = 1 << 14 // of a level
 	maxBack    = 1 << 12 // words of an object in front of one that is found in it
@@ -93,6 +94,8 @@ type reach struct {
 	next    []target
 	at      map[uint64]int // in next
 	failed  bool
+	// searched is how many bytes were, in all levels.
+	searched int64
 }
 
 // reach puts what it finds of leaves into out.
@@ -111,7 +114,7 @@ func (c *scan) reach(l *links, leaves []mem.Addr, waiting map[mem.Addr]map[int]b
 		g.add(heap.TagOf(p), rolePromise, []int{i})
 	}
 	ended := false
-	for level := 0; level < maxLevels && !g.failed; level++ {
+	for level := 0; level < maxLevels && !g.failed && g.searched < maxReached; level++ {
 		if ended = len(g.next) == 0; ended {
 			break
 		}
@@ -173,6 +176,7 @@ func (g *reach) level() {
 			return len(hits) < maxHits
 		})
 	})
+	g.searched += extent.Bytes
 	if !extent.Whole() || len(hits) == maxHits {
 		g.failed = true
 	}
@@ -317,6 +321,10 @@ func (g *reach) promise(t *target, h *holder) {
 		g.add(heap.TagOf(h.at), roleFields, t.leaves)
 	case typ == l.Types.APIObject:
 		g.ends(t, g.object(h))
+	case typ == l.Types.Module && typ != 0:
+		g.ends(t, settler{kind: settledByModule})
+	case typ == l.Types.AsyncRequest, l.IsSuspendable(typ) && h.offset >= heap.FrameResult: // of one that is not shown
+		g.ends(t, settler{kind: settledByFunction})
 	}
 }
 

@@ -31,6 +31,8 @@ const (
 	settledByHandler              // a handler of another promise
 	settledByJob                  // a job that runs next
 	settledByNative               // C++ alone
+	settledByModule               // a module that is being evaluated
+	settledByFunction             // an async function that is not shown
 	settledNever                  // not waiting at all as far as known
 )
 
@@ -40,9 +42,9 @@ func (s settler) text() string {
 	case settledByNobody:
 		return "awaits a promise that nothing can settle"
 	case settledByItself:
-		return "awaits itself, by the others of its stack"
+		return "awaits itself: a cycle"
 	case settledByOthers:
-		return "awaits the others"
+		return "awaits other async calls"
 	case settledByTimer:
 		return "awaits a timer"
 	case settledByRequest:
@@ -63,6 +65,10 @@ func (s settler) text() string {
 		return "goes on next"
 	case settledByNative:
 		return "awaits a promise held by native code"
+	case settledByModule:
+		return "awaits the evaluation of a module"
+	case settledByFunction:
+		return "awaits an async function"
 	case settledNever:
 		return "what it awaits is not known"
 	}

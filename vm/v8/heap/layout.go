@@ -125,6 +125,7 @@ type Types struct {
 	Generator         uint16    // JSGeneratorObject
 	AsyncRequest      uint16    // AsyncGeneratorRequest
 	Jobs              [3]uint16 // kinds of jobs of the microtask queue
+	Module            uint16    // SourceTextModule
 	ContextCell       uint16    // what a variable of a context is in, from V8 14 on
 	MapObject         uint16    // JSMap
 	SetObject         uint16    // JSSet

@@ -13,7 +13,10 @@ const (
 	generatorContext      = 32
 	generatorContinuation = 64 // SMI: 0 and more suspended, -1 closed, -2 running
 	generatorRegisters    = 72 // parameters_and_registers
-	firstSlot             = 2  // of a context: what lies before is its ScopeInfo and the context around it
+	// FrameResult is where the object of an async function has what is settled when it ends.
+	FrameResult = asyncPromise
+
+	firstSlot = 2 // of a context: what lies before is its ScopeInfo and the context around it
 
 	// SuspendedSpan is what is looked at of an object to tell whether it is one of those, bytes.
 	SuspendedSpan = 96

@@ -181,6 +181,7 @@ func (l *Layout) typeFields() []typeField {
 		{&t.Jobs[0], "type_PromiseFulfillReactionJobTask__PROMISE_FULFILL_REACTION_JOB_TASK_TYPE", false},
 		{&t.Jobs[1], "type_PromiseRejectReactionJobTask__PROMISE_REJECT_REACTION_JOB_TASK_TYPE", false},
 		{&t.Jobs[2], "type_PromiseResolveThenableJobTask__PROMISE_RESOLVE_THENABLE_JOB_TASK_TYPE", false},
+		{&t.Module, "type_SourceTextModule__SOURCE_TEXT_MODULE_TYPE", false},
 		{&t.ContextCell, "type_ContextCell__CONTEXT_CELL_TYPE", false},
 		{&t.MapObject, "type_JSMap__JS_MAP_TYPE", false},
 		{&t.SetObject, "type_JSSet__JS_SET_TYPE", false},
