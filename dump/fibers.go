@@ -60,11 +60,12 @@ type fiberStack struct {
 }
 
 // open learns where the fibers of the process are, before it is stopped.
-func (w *fiberWalk) open(runtimes *vm.Process, modes FiberModes) {
+func (w *fiberWalk) open(runtimes *vm.Process, opt *Options) {
+	modes := opt.Fibers
 	w.modes, w.refused = modes, map[string]error{}
 	for _, l := range runtimes.FiberListers() {
 		kind := l.FiberKind()
-		if modes[kind] == NoFibers {
+		if _, copies := l.(snapshot.ProcessCopier); modes[kind] == NoFibers || copies && opt.uncopied {
 			continue
 		}
 		switch present, err := l.OpenFibers(); {

@@ -27,6 +27,8 @@ type Image struct {
 	// are read. It takes as long as reading them: nothing may be stopped. It fails with [ErrSwapped] behind the last
 	// where some of the mapping is swapped out.
 	Search func(m *maps.Mapping, yield func(at mem.Addr, b []byte) bool) error
+	// Replayed says that Search has what was kept of a recording, and not what was copied for it in a stop.
+	Replayed bool
 	// Scratch is the memory, as Memory reads it, for who reads much of which little is of use: Keep is told what.
 	// Nothing else of it is kept with a snapshot. nil: it is Memory, and nobody keeps anything.
 	Scratch mem.Reader

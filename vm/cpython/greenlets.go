@@ -34,7 +34,11 @@ type greenlets struct {
 }
 
 func newGreenlets(r *Runtime, image module.Image) *greenlets {
-	return &greenlets{r: r, search: image.Search}
+	g := &greenlets{r: r, search: image.Search}
+	if image.Replayed { // they are among what was copied
+		g.search = nil
+	}
+	return g
 }
 
 // String names the ProcessCopier in messages.

@@ -22,7 +22,7 @@ const (
 	maxPages = 16 << 10
 	// maxRead bounds one read, bytes.
 	maxRead = 64 << 10
-	// maxFaults bounds the pages of which it is known that they could not be read.
+	// maxFaults bounds the reads of which it is known that they failed.
 	maxFaults = 1 << 10
 )
 
@@ -62,7 +62,7 @@ func (m *Moment) Part() Part {
 	return Part(len(m.ends) - 1)
 }
 
-// Faults are pages that could not be read, as many as are kept. Words of memory that is used again lead anywhere.
+// Faults are where reads failed, as many as are kept. Words of memory that is used again lead anywhere.
 func (m *Moment) Faults() []mem.Addr { return m.faults }
 
 // Err implements view.Source.
@@ -75,6 +75,9 @@ const perRead = 1 << 10
 func (m *Moment) Bytes(a mem.Addr, n int) ([]byte, bool) {
 	b, ok := m.bytes(a, n)
 	if !ok {
+		if len(m.faults) < maxFaults {
+			m.faults = append(m.faults, a)
+		}
 		return nil, false
 	}
 	if last := len(m.used) - 1; last < 0 || m.used[last] != (use{a, n}) {
@@ -144,9 +147,6 @@ func (m *Moment) page(a mem.Addr) *[pageSize]byte {
 	if _, err := m.live.ReadMem(p[:], a); err != nil {
 		m.budget.Release(pageSize)
 		p = nil
-		if len(m.faults) < maxFaults {
-			m.faults = append(m.faults, a)
-		}
 	}
 	m.pages[a] = p
 	return p
