@@ -59,6 +59,8 @@ type image struct {
 	scratch mem.Reader
 	keep    func(mem.Range)
 	table   *maps.Table
+	// replayed says that it is a recording, which has what was of use.
+	replayed bool
 }
 
 func (r *Runtime) newScan(s *snapshot.Snapshot) *scan {
@@ -204,8 +206,8 @@ func (c *scan) findObjects() {
 	extent := c.memory.Each(func(start mem.Addr, b []byte) bool {
 		return c.shapes.In(b, func(i, number int) bool {
 			kind := c.kinds[number]
-			if !heap.MaySuspend(kind, b[i:]) {
-				return true
+			if may, sure := heap.MaySuspend(kind, b[i:]); !may || !sure && c.r.image.replayed {
+				return true // a recording has all of those that were found
 			}
 			to := &c.found[0]
 			if kind == heap.PendingPromise {
@@ -276,7 +278,7 @@ const asyncCall = "async call"
 
 // Searches makes r list suspended functions of the memory that i shows.
 func (r *Runtime) searches(i module.Image) {
-	r.image = image{search: i.Search, scratch: i.Scratch, keep: i.Keep}
+	r.image = image{search: i.Search, scratch: i.Scratch, keep: i.Keep, replayed: i.Replayed}
 	if r.image.scratch == nil {
 		r.image.scratch = i.Memory
 	}

@@ -18,9 +18,7 @@ const (
 
 	firstSlot = 2 // of a context: what lies before is its ScopeInfo and the context around it
 
-	// SuspendedSpan is what is looked at of an object to tell whether it is one of those, bytes.
-	SuspendedSpan = 96
-	mapSpan       = 40
+	mapSpan = 40 // what is read of a Map at once, bytes
 )
 
 // Suspendable is a kind of object that a suspended function is found by.
@@ -98,21 +96,21 @@ func (h Heap) IsMap(a mem.Addr) bool {
 }
 
 // MaySuspend reports whether b, the first bytes of an object of that kind, may be one that waits: a promise that is
-// pending and has reactions, or a function that is suspended. Bytes that are missing may be anything.
-func MaySuspend(kind Suspendable, b []byte) bool {
+// pending and has reactions, or a function that is suspended. It is not sure where bytes are missing.
+func MaySuspend(kind Suspendable, b []byte) (may, sure bool) {
 	word := func(offset int) Tagged { return Tagged(binary.LittleEndian.Uint64(b[offset:])) }
 	if kind == PendingPromise {
 		if len(b) < promiseFlags+8 {
-			return true
+			return true, false
 		}
 		state, ok := word(promiseFlags).Int()
-		return ok && state&3 == 0 && state >= 0 && MayRefer(uint64(word(promiseReactions)))
+		return ok && state&3 == 0 && state >= 0 && MayRefer(uint64(word(promiseReactions))), true
 	}
 	if len(b) < generatorContinuation+8 {
-		return true
+		return true, false
 	}
 	at, ok := word(generatorContinuation).Int()
-	return ok && at >= 0 && MayRefer(uint64(word(generatorFunction)))
+	return ok && at >= 0 && MayRefer(uint64(word(generatorFunction))), true
 }
 
 // Frame is a suspended function as its object has it.
