@@ -59,9 +59,15 @@ func checkSaved(t *testing.T, name string) {
 			Func, File string
 			Line       int
 		}
+		Suspended []waitingCall
 	}
-	if err := json.Unmarshal(line, &said); err != nil || len(said.Stack)+len(said.Handles) < 3 {
+	if err := json.Unmarshal(line, &said); err != nil || len(said.Stack)+len(said.Handles)+len(said.Suspended) < 3 {
 		t.Fatalf("the script said %.100q: %v", line, err)
+	}
+	for _, w := range said.Suspended {
+		if n := countSaved(d, &w); n != w.Count {
+			t.Errorf("%d × %s, want %d", n, w.key(), w.Count)
+		}
 	}
 	if len(said.Stack) > 0 {
 		var want []string
@@ -174,4 +180,17 @@ func readGob(t *testing.T, path string, to any) {
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
+}
+
+// countSaved is how many async calls of d are w.
+func countSaved(d *profile.Dump, w *waitingCall) (n int) {
+	for i := range d.Fibers {
+		f := &d.Fibers[i]
+		c := call{frames: d.FiberStacks[f.Stack].Stack.Frames}
+		if f.Kind == profile.AsyncCall && c.key() == w.key() && string(f.Wait) == w.Wait &&
+			(len(f.AwaitedBy) > 0) == (w.By != "") {
+			n++
+		}
+	}
+	return n
 }
