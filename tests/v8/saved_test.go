@@ -150,6 +150,7 @@ func replay(t *testing.T, path string, program []byte) *profile.Dump {
 		return &module.File{Data: program, Path: f.Path}, nil
 	}
 	d, err := dump.NewReplayer(bytes.NewReader(b), open, dump.Options{Runtimes: vm.NewTable(vm.Kinds, nil),
+		Fibers:    dump.FiberModes{profile.AsyncCall: dump.AllFibers},
 		MaxFrames: 100, Names: resolve.Options{Budget: work.New(work.Steps, work.Memory)}}).Next()
 	if err != nil {
 		t.Fatal(err)
