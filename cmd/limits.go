@@ -44,7 +44,7 @@ func (a *app) checkLimits(c *cobra.Command, args []string) error {
 	if err == nil {
 		err = checkProc(c)
 	}
-	if err != nil && (c.Name() == "run" || c.Name() == "record" && c.ArgsLenAtDash() >= 0) {
+	if err != nil && (c.Name() == "run" || a.runs) {
 		a.complain(err)
 		return statusError(supervise.Failed)
 	}

@@ -28,7 +28,7 @@ type Options struct {
 	Names     resolve.Options // its Budget bounds what is read of modules, too
 	Mode      unwind.Mode
 	MaxFrames int // of a thread; 0: no limit but that of a process
-	Fibers    FiberModes
+	Fibers    Fibers
 	Locals    bool // the local variables of frames too, where a runtime knows them
 
 	uncopied bool // nothing of the process as a whole was copied

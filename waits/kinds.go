@@ -13,6 +13,27 @@ func (k Kind) holds() bool {
 	return k.Sort == profile.SortLock || k.Sort == profile.SortFileLock || k.Sort == profile.SortNothing
 }
 
+// The kinds of what threads wait for in a runtime, besides its locks: of a [Lock].
+var (
+	Safepoint      = Kind{profile.SortSafepoint, "safepoint"}              // the owner has not come to it yet
+	Operation      = Kind{profile.SortSafepoint, "operation of a runtime"} // the owner runs it, at a safepoint
+	Initialisation = Kind{profile.SortLock, "initialisation"}              // the owner runs it
+	Result         = Kind{profile.SortCondition, "result"}                 // the owner computes it
+)
+
+// owned is how what a thread waits for and its owner are joined in a sentence: what comes before the owner, and after.
+func (k Kind) owned() (before, after string) {
+	switch k {
+	case Safepoint:
+		return ", to which ", " has not come"
+	case Operation, Initialisation:
+		return ", which ", " runs"
+	case Result:
+		return ", which ", " computes"
+	}
+	return " held by ", ""
+}
+
 // The kinds of what is waited for.
 var (
 	kindSomeCall   = Kind{profile.SortCall, "system call"}
@@ -86,9 +107,9 @@ var (
 	kindParkingLock       = Kind{profile.SortLock, "parking_lot lock"}
 	kindCppFuture         = Kind{profile.SortCondition, "C++ future or atomic"}
 	kindGil               = Kind{profile.SortLock, "GIL"}
-	kindGoSignal          = Kind{profile.SortWork, "signal (Go)"}
+	kindGoSignal          = Kind{profile.SortWork, "Go signals"}
 	kindGoLock            = Kind{profile.SortLock, "lock of the Go runtime"}
-	kindGoWork            = Kind{profile.SortWork, "work (Go runtime)"}
+	kindGoWork            = Kind{profile.SortWork, "Go runtime"}
 	kindPthreadOnce       = Kind{profile.SortLock, "pthread_once"}
 	kindNetTask           = Kind{profile.SortCondition, "a task"}
 	kindNetSemaphore      = Kind{profile.SortSemaphore, "a SemaphoreSlim"}
@@ -100,11 +121,11 @@ var (
 	kindNetPulse          = Kind{profile.SortCondition, "a pulse of a monitor"}
 	kindNetMonitor        = Kind{profile.SortLock, "a monitor"}
 	kindNetHandle         = Kind{profile.SortCondition, "a WaitHandle"}
-	kindNetWork           = Kind{profile.SortWork, "work (.NET thread pool)"}
-	kindNetTimers         = Kind{profile.SortWork, "timers (.NET)"}
+	kindNetWork           = Kind{profile.SortWork, ".NET thread pool"}
+	kindNetTimers         = Kind{profile.SortWork, ".NET timers"}
 	kindNetInterrupt      = Kind{profile.SortCondition, "Thread.Interrupt"}
-	kindJavaPool          = Kind{profile.SortWork, "work (thread pool of Java)"}
-	kindJavaForkJoin      = Kind{profile.SortWork, "work (fork-join pool of Java)"}
+	kindJavaPool          = Kind{profile.SortWork, "Java thread pool"}
+	kindJavaForkJoin      = Kind{profile.SortWork, "Java fork-join pool"}
 	kindJavaCompletable   = Kind{profile.SortCondition, "a CompletableFuture"}
 	kindJavaFuture        = Kind{profile.SortCondition, "a Future"}
 	kindJavaTask          = Kind{profile.SortCondition, "a ForkJoinTask"}
@@ -119,7 +140,7 @@ var (
 	kindJavaCondition     = Kind{profile.SortCondition, "a signal of a Condition"}
 	kindJavaRwLock        = Kind{profile.SortLock, "a ReentrantReadWriteLock"}
 	kindJavaUnpark        = Kind{profile.SortCondition, "LockSupport.unpark"}
-	kindJavaTimers        = Kind{profile.SortWork, "timers (Java)"}
+	kindJavaTimers        = Kind{profile.SortWork, "Java timers"}
 	kindJavaNotify        = Kind{profile.SortCondition, "a notify of an object"}
 	kindJavaInterrupt     = Kind{profile.SortCondition, "Thread.interrupt"}
 	kindTerminalInput     = Kind{profile.SortTerminalInput, "input from a terminal"}

@@ -169,7 +169,7 @@ func TestCoreOfManyThreads(t *testing.T) {
 			t.Fatalf("%q: cores %+v\n%s", args, cores, out)
 		}
 		core := filepath.Join(dir, "report", cores[0].File)
-		got, err := exec.Command(fpstack, "--core", core).CombinedOutput()
+		got, err := exec.Command(fpstack, core).CombinedOutput()
 		if text := string(got); err != nil || !strings.Contains(text, "deposit+") ||
 			!strings.Contains(text, args[0]+" threads") {
 			t.Errorf("%q: %v\n%.3000s", args, err, got)
@@ -209,7 +209,7 @@ func TestCoreIsCut(t *testing.T) {
 				t.Errorf("%d of %d blocks are free (%v)", fs.Bfree, fs.Blocks, err)
 			}
 			core := filepath.Join(dir, "report", cores[0].File)
-			got, err := exec.Command(fpstack, "--core", core).CombinedOutput()
+			got, err := exec.Command(fpstack, core).CombinedOutput()
 			if err != nil || strings.Count(string(got), "deposit+") == 0 || strings.Contains(string(got), "cut") {
 				t.Errorf("%v\n%s", err, got)
 			}

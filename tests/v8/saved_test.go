@@ -150,7 +150,7 @@ func replay(t *testing.T, path string, program []byte) *profile.Dump {
 		return &module.File{Data: program, Path: f.Path}, nil
 	}
 	d, err := dump.NewReplayer(bytes.NewReader(b), open, dump.Options{Runtimes: vm.NewTable(vm.Kinds, nil),
-		Fibers:    dump.FiberModes{profile.AsyncCall: dump.AllFibers},
+		Fibers:    dump.AllFibers,
 		MaxFrames: 100, Names: resolve.Options{Budget: work.New(work.Steps, work.Memory)}}).Next()
 	if err != nil {
 		t.Fatal(err)
@@ -188,8 +188,13 @@ func countSaved(d *profile.Dump, w *waitingCall) (n int) {
 	for i := range d.Fibers {
 		f := &d.Fibers[i]
 		c := call{frames: d.FiberStacks[f.Stack].Stack.Frames}
-		if f.Kind == profile.AsyncCall && c.key() == w.key() && string(f.Wait) == w.Wait &&
-			(len(f.AwaitedBy) > 0) == (w.By != "") {
+		by := ""
+		for k := range d.Fibers {
+			if other := &d.Fibers[k]; len(f.AwaitedBy) > 0 && other.ID == f.AwaitedBy[0] {
+				by = d.FiberStacks[other.Stack].Stack.Frames[0].Func
+			}
+		}
+		if f.Kind == profile.AsyncCall && c.key() == w.key() && string(f.Wait) == w.Wait && by == w.By {
 			n++
 		}
 	}
