@@ -87,10 +87,11 @@ type reach struct {
 	waiting map[mem.Addr]map[int]bool
 	frames  map[mem.Addr]int // by their object, and by their registers
 	maps    map[uint64]bool
-	best    []settler // of each leaf
-	native  []bool    // of each leaf: memory outside of the heap refers to it
-	soft    []settler // of each leaf, what is on the way that may be all that can be said
-	seen    map[uint64]bool
+	best    []settler        // of each leaf
+	native  []bool           // of each leaf: memory outside of the heap refers to it
+	soft    []settler        // of each leaf, what is on the way that may be all that can be said
+	seen    map[uint64][]int // what was looked for, and for which leaves
+	joined  [][]int          // of each leaf, others that had led to the same before
 	next    []target
 	at      map[uint64]int // in next
 	failed  bool
@@ -102,7 +103,8 @@ type reach struct {
 func (c *scan) reach(l *links, leaves []mem.Addr, waiting map[mem.Addr]map[int]bool, out map[mem.Addr]settler) {
 	g := &reach{scan: c, l: l, leaves: leaves, waiting: waiting, frames: map[mem.Addr]int{}, maps: map[uint64]bool{},
 		best: make([]settler, len(leaves)), soft: make([]settler, len(leaves)),
-		native: make([]bool, len(leaves)), seen: map[uint64]bool{}}
+		native: make([]bool, len(leaves)), seen: map[uint64][]int{},
+		joined: make([][]int, len(leaves))}
 	for i := range l.frames {
 		g.frames[l.frames[i].Addr] = i
 		if a, ok := l.frames[i].Registers.Object(); ok {
@@ -113,25 +115,38 @@ func (c *scan) reach(l *links, leaves []mem.Addr, waiting map[mem.Addr]map[int]b
 	for i, p := range leaves {
 		g.add(heap.TagOf(p), rolePromise, []int{i})
 	}
-	ended := false
-	for level := 0; level < maxLevels && !g.failed && g.searched < maxReached; level++ {
-		if ended = len(g.next) == 0; ended {
-			break
-		}
+	for level := 0; level < maxLevels && len(g.next) > 0 && !g.failed && g.searched < maxReached; level++ {
 		g.level()
 	}
 	for i, p := range leaves {
-		switch {
-		case g.best[i].kind != settledByUnknown:
-		case g.native[i]:
-			g.best[i].kind = settledByNative
-		case ended && !g.failed:
-			g.best[i].kind = settledByNobody
-		default:
-			g.best[i] = g.soft[i]
-		}
-		out[p] = g.best[i]
+		out[p] = g.outcome(i)
 	}
+}
+
+// outcome is who settles leaf i.
+func (g *reach) outcome(i int) settler {
+	switch {
+	case g.best[i].kind != settledByUnknown:
+		return g.best[i]
+	case g.native[i]:
+		return settler{kind: settledByNative}
+	case !g.ended(i):
+		return g.soft[i]
+	}
+	for _, k := range g.joined[i] {
+		switch {
+		case g.best[k].kind != settledByUnknown:
+			return g.best[k]
+		case !g.ended(k) || len(g.joined[k]) > 0 || g.native[k]:
+			return g.soft[i]
+		}
+	}
+	return settler{kind: settledByNobody}
+}
+
+// ended reports whether all that leads to leaf i was followed.
+func (g *reach) ended(i int) bool {
+	return !g.failed && !slices.ContainsFunc(g.next, func(t target) bool { return slices.Contains(t.leaves, i) })
 }
 
 func (g *reach) reset() { g.next, g.at = nil, map[uint64]int{} }
@@ -139,12 +154,16 @@ func (g *reach) reset() { g.next, g.at = nil, map[uint64]int{} }
 // add has what refers to t looked for, for leaves of which nothing is known yet.
 func (g *reach) add(t heap.Tagged, as role, leaves []int) {
 	w := uint64(t)
+	if before, followed := g.seen[w]; followed {
+		for _, k := range leaves {
+			if !slices.Contains(before, k) { // what was found by that is found for it
+				g.joined[k] = append(g.joined[k], before...)
+			}
+		}
+		return
+	}
 	i, ok := g.at[w]
 	if !ok {
-		if g.seen[w] {
-			return
-		}
-		g.seen[w] = true
 		i = len(g.next)
 		g.at[w] = i
 		g.next = append(g.next, target{word: w, role: as})
@@ -167,6 +186,7 @@ func (g *reach) level() {
 	targets, words := g.next, search.NewWords()
 	for i := range targets {
 		words.Add(targets[i].word, i)
+		g.seen[targets[i].word] = targets[i].leaves
 	}
 	g.reset()
 	var hits []hit
