@@ -168,11 +168,15 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 	if _, c.Frame = culpritFiber(d, of.fibers); c.Frame != nil {
 		return c
 	}
-	if t := j.sampled[tid]; t != nil {
+	t := j.sampled[tid]
+	if t != nil {
 		c.Frame = ownFrame(d, &t.Stack)
 	}
 	if c.Frame == nil {
 		_, c.Frame = culpritFiber(d, of.parked)
+	}
+	if c.Frame == nil && t != nil && t.Loop != nil {
+		_, c.Frame = culpritFiber(d, of.calls)
 	}
 	return c
 }
