@@ -106,7 +106,7 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	if err != nil {
 		return err
 	}
-	form.SkipFrames = o.skipFrames
+	form.SkipFrames, form.All = o.skipFrames, o.all
 	if len(o.files) > 0 {
 		return a.dumpFiles(ctx, o, form)
 	}
