@@ -55,7 +55,7 @@ func (j *judging) decide() *Verdict {
 	return j.evidence(&Verdict{Kind: Unknown, Sentence: "what it waits for is not known"}, sinks)
 }
 
-// kept is the verdict on dumps that were made before, where no cycle and no lost lock is: what they were doing then, and
+// kept is the verdict on dumps that were made before, where no cycle and no lost lock is: what they were doing then;
 // whether they hung nobody can tell from one moment, but of who was stopped.
 func (j *judging) kept(sinks []sink) *Verdict {
 	for _, t := range j.sampled {

@@ -138,7 +138,8 @@ func TestTestsFit(t *testing.T) {
 	const test = "; in the test TestDrain"
 	for _, row := range [][2]string{{"short", "short" + test}, {strings.Repeat("é", 250), ""}} {
 		got := withTests(row[0], test)
-		if n := utf8.RuneCountInString(got); n >= 200 || !strings.HasSuffix(got, test) || row[1] != "" && got != row[1] {
+		if n := utf8.RuneCountInString(got); n >= 200 || !strings.HasSuffix(got, test) ||
+			row[1] != "" && got != row[1] {
 			t.Errorf("%d characters: %s", n, got)
 		}
 	}

@@ -57,8 +57,9 @@ func (x *target) locksOnce(t *testing.T, noStop bool) ([]waits.Lock, map[int]str
 	return all, names
 }
 
-// TestLocks: an RLock knows who has it, written in C and in Python; of a Lock it is who is inside of its block, but
-// for interpreters without a GIL; who joins a thread waits for its end; a fork's child waits for a thread that it has not.
+// TestLocks: an RLock knows who has it, written in C and in Python; of a Lock it is who is inside of its block, but for
+// interpreters without a GIL, and nobody whose block has ended; who joins a thread waits for its end; a fork's child
+// waits for a thread that it has not.
 func TestLocks(t *testing.T) {
 	each(t, 8, func(t *testing.T, in interpreter) {
 		if !*full && !slices.Contains([]int{9, 12, 13, 14}, in.minor) {

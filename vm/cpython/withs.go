@@ -76,7 +76,8 @@ func (r *Runtime) withsOf(t *snapshot.Thread, search, m *view.View, prefetch fun
 // entersOf adds to enters the locks whose __exit__ is not among the values of f before the lock itself, which is the
 // last of them while the lock is waited for: what lies behind may be any object's that was there before, and be that
 // of the method which is not among them yet. at is where the first __exit__ of each lock is.
-func (r *Runtime) entersOf(f *object.Frame, n int, search, m *view.View, at map[mem.Addr]int, enters map[mem.Addr]bool) {
+func (r *Runtime) entersOf(f *object.Frame, n int, search, m *view.View, at map[mem.Addr]int,
+	enters map[mem.Addr]bool) {
 	header := mem.Addr(r.layout.Header)
 	names, ok := object.Pointer(search, f.Code+mem.Addr(r.layout.Code.Variables[0]))
 	variables, err := search.Word(names + header)
@@ -98,8 +99,8 @@ func (r *Runtime) entersOf(f *object.Frame, n int, search, m *view.View, at map[
 	}
 }
 
-// blocksOf adds to locks those that stand behind the __exit__ of their class among the values of f, which are n words at
-// most: of 3.14 and later.
+// blocksOf adds to locks those that stand behind the __exit__ of their class among the values of f, which are n words
+// at most: of 3.14 and later.
 func (r *Runtime) blocksOf(f *object.Frame, n int, search, m *view.View, prefetch func([]snapshot.Want),
 	locks map[mem.Addr]int) {
 	const tags = 7 // low bits say how a value is counted
