@@ -125,7 +125,7 @@ func (j *judging) activity() (all []string) {
 	case a.Began > 0 && len(a.Repeats) > 0:
 		all = append(all, "it restarts the same command: "+text.Escape(a.Repeats[0]))
 	case a.Began > 0:
-		all = append(all, began)
+		all = append(all, began+", of commands that ran before")
 	}
 	return all
 }
