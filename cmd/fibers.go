@@ -11,18 +11,19 @@ import (
 
 // fiberOptions are the flags that say which threads are listed that runtimes schedule by themselves.
 type fiberOptions struct {
-	goroutines, tasks, greenlets fiberMode
-	locals                       bool
+	goroutines, tasks, greenlets, virtual fiberMode
+	locals                                bool
 }
 
 // register adds the flags to f.
 func (o *fiberOptions) register(f *pflag.FlagSet) {
-	o.goroutines.on, o.tasks.on, o.greenlets.on = true, true, true
+	o.goroutines.on, o.tasks.on, o.greenlets.on, o.virtual.on = true, true, true, true
 	f.Var(&o.goroutines, "goroutines", "also all goroutines of a Go program, parked ones too; =false leaves them out")
 	f.Var(&o.tasks, "tasks", "also the tasks of Python's asyncio that wait; =false leaves them out")
 	f.Var(&o.greenlets, "greenlets", "also the greenlets of Python that wait, as gevent's; =false leaves them out")
+	f.Var(&o.virtual, "virtual-threads", "also the virtual threads of Java that wait; =false leaves them out")
 	f.BoolVar(&o.locals, "locals", false, "also the local variables of Python's frames, in short; may show secrets")
-	for _, name := range []string{"goroutines", "tasks", "greenlets"} {
+	for _, name := range []string{"goroutines", "tasks", "greenlets", "virtual-threads"} {
 		f.Lookup(name).NoOptDefVal = "true"
 	}
 }
@@ -32,7 +33,8 @@ func (o *fiberOptions) given() (names []string, on bool) {
 	for _, m := range []struct {
 		name string
 		mode *fiberMode
-	}{{"goroutines", &o.goroutines}, {"tasks", &o.tasks}, {"greenlets", &o.greenlets}} {
+	}{{"goroutines", &o.goroutines}, {"tasks", &o.tasks}, {"greenlets", &o.greenlets},
+		{"virtual-threads", &o.virtual}} {
 		if m.mode.given {
 			names, on = append(names, m.name), on || m.mode.on
 		}
@@ -64,7 +66,7 @@ func (o *fiberOptions) check(d *dumpOptions) error {
 // modes is what dumps list of them.
 func (o *fiberOptions) modes(d *dumpOptions) dump.FiberModes {
 	return dump.FiberModes{"goroutine": o.goroutines.fibers(d), "task": o.tasks.fibers(d),
-		"greenlet": o.greenlets.fibers(d)}
+		"greenlet": o.greenlets.fibers(d), "virtual thread": o.virtual.fibers(d)}
 }
 
 // fiberMode is the value of --goroutines, --tasks or --greenlets.

@@ -108,7 +108,8 @@ func (a *app) symbolizeAll(ctx context.Context, o *symbolizeOptions, dumps []dum
 	defer files.Close()
 	j := &symbolizing{app: a, o: o, files: files, budget: budget, walks: dump.Options{Runtimes: o.vms(budget),
 		Names: o.names(finder, budget), Mode: o.unwind.mode(), MaxFrames: o.maxFrames, Locals: o.locals,
-		Fibers: dump.FiberModes{"goroutine": dump.AllFibers, "task": dump.AllFibers, "greenlet": dump.AllFibers}},
+		Fibers: dump.FiberModes{"goroutine": dump.AllFibers, "task": dump.AllFibers, "greenlet": dump.AllFibers,
+			"virtual thread": dump.AllFibers}},
 		namer: offline.New(files, symbol.NewFiles(finder, o.allLines),
 			symbol.Options{NoInlines: o.noInlines, NoLines: o.noLines})}
 	for _, name := range objects {

@@ -162,8 +162,9 @@ func (w *fiberWalk) keep(createdBy mem.Addr) int {
 
 // noFibers is why a process has none of a kind, where that was asked for.
 var noFibers = map[string]string{"goroutine": "no goroutines: it is no Go program",
-	"task":     "no tasks: it is no Python program that uses asyncio, or one that cannot be read",
-	"greenlet": "no greenlets: it is no Python program that uses them, or one that cannot be read"}
+	"task":           "no tasks: it is no Python program that uses asyncio, or one that cannot be read",
+	"virtual thread": "no virtual threads: it is no Java program that has started any, or one that cannot be read",
+	"greenlet":       "no greenlets: it is no Python program that uses them, or one that cannot be read"}
 
 // report says in d why fibers are not listed: as a problem where they were asked for, else as a note.
 func (w *fiberWalk) report(d *profile.Dump) {
