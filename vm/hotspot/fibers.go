@@ -29,9 +29,7 @@ func (r *Runtime) OpenFibers() (present bool, err error) {
 		return false, nil
 	}
 	if r.virtual == nil {
-		blocks := mem.NewBlocks(r.live, maxBlocks)
-		defer blocks.Hold()()
-		v := view.Lasting(blocks, r.budget)
+		v := view.Lasting(r.live, r.budget) // not in blocks: what is read is kept with a snapshot
 		v.Within(virtualSteps)
 		l, err := r.readVirtual(&v, j)
 		switch {

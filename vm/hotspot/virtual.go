@@ -10,11 +10,14 @@ import (
 
 // Bounds of virtual threads.
 const (
-	maxVirtual   = 1 << 22
-	virtualBlock = 2 << 10 // how many are read before the next ones: of a list that does not fit the last are left out
+	maxVirtual = 1 << 22
+	// virtualBlock is how many are read before the next ones: of a list that does not fit the last are left out. What
+	// is near in a list is far apart in the heap: many at once are read by few calls.
+	virtualBlock = 8 << 10
 	maxChain     = 1 << 10 // of nodes in one bucket
 	maxChunks    = 64      // of one thread
 	maxChunk     = 256 << 10
+	usualChunk   = 768 // bytes of a stack that are read with the head of its chunk
 	nameBytes    = 64
 )
 
@@ -42,7 +45,7 @@ type virtualReader struct {
 	fetch func([]snapshot.Want) ([][]byte, bool)
 	yield func([]virtualThread) // each block
 	left  int                   // threads
-	lost  int                   // that could not be read
+	lost  int                   // what could not be read
 	seen  map[mem.Addr]bool
 }
 
@@ -53,7 +56,6 @@ func (r *virtualReader) read() {
 	for i, handle := range r.l.sets {
 		b, ok := r.one(handle, wordSize)
 		if !ok {
-			r.lost++
 			continue
 		}
 		mirror := r.j.heap.Root64(binary.LittleEndian.Uint64(b))
@@ -78,6 +80,9 @@ func (r *virtualReader) one(at mem.Addr, n int) ([]byte, bool) {
 		return nil, false
 	}
 	got, _ := r.fetch([]snapshot.Want{{Addr: at, Len: n}})
+	if got[0] == nil {
+		r.lost++
+	}
 	return got[0], got[0] != nil
 }
 
@@ -109,7 +114,6 @@ func (r *virtualReader) keys(set mem.Addr, yield func([]mem.Addr) bool) {
 		count := min(virtualBlock, n-from)
 		elements, ok := r.one(table+mem.Addr(head+from*size), count*size)
 		if !ok {
-			r.lost++
 			return
 		}
 		var nodes []mem.Addr
@@ -134,8 +138,10 @@ func (r *virtualReader) chains(nodes []mem.Addr, yield func([]mem.Addr) bool) bo
 				r.lost++
 				continue
 			}
-			if at := r.j.heap.Ref(b[r.l.nodeKey:]); at != 0 { // a tree's head has none
+			if at := r.j.heap.Ref(b[r.l.nodeKey:]); at != 0 {
 				keys = append(keys, at)
+			} else {
+				r.lost++ // the head of a tree, or a table that grows at this moment: these are not followed
 			}
 			if at := r.j.heap.Ref(b[r.l.nodeNext:]); at != 0 {
 				next = append(next, at)
@@ -260,7 +266,12 @@ func (r *virtualReader) stacks(all []virtualThread, conts []mem.Addr) bool {
 		}
 	}
 	for range maxChunks {
-		heads, more := r.objects(chunks, r.l.chunkHeadBytes)
+		heads, more := r.objects(chunks, r.l.chunkHeadBytes+usualChunk)
+		for i, b := range heads {
+			if b == nil && chunks[i] != 0 {
+				heads[i], _ = r.one(chunks[i], r.l.chunkHeadBytes)
+			}
+		}
 		wants := make([]snapshot.Want, len(all))
 		any := false
 		for i, b := range heads {
@@ -271,6 +282,10 @@ func (r *virtualReader) stacks(all []virtualThread, conts []mem.Addr) bool {
 			}
 			any = true
 			wants[i] = r.l.used(chunks[i], b)
+			if from := int(wants[i].Addr - chunks[i]); wants[i].Len > 0 && from+wants[i].Len <= len(b) {
+				all[i].add(wants[i].Addr, b[from:from+wants[i].Len])
+				wants[i] = snapshot.Want{}
+			}
 			chunks[i] = r.j.heap.Ref(b[r.l.chunkParent:])
 		}
 		if !any {
@@ -283,13 +298,17 @@ func (r *virtualReader) stacks(all []virtualThread, conts []mem.Addr) bool {
 			case b == nil:
 				all[i].cut = true
 			default:
-				all[i].chunks = append(all[i].chunks, chunk{mem.Range{Start: wants[i].Addr, Data: b},
-					wants[i].Addr + wordSize})
+				all[i].add(wants[i].Addr, b)
 			}
 		}
 		ok = ok && more && more2
 	}
 	return ok
+}
+
+// add adds a chunk whose innermost return address is at an address.
+func (t *virtualThread) add(at mem.Addr, stack []byte) {
+	t.chunks = append(t.chunks, chunk{mem.Range{Start: at, Data: stack}, at + wordSize})
 }
 
 // used is the part of a chunk that holds frames, of the object at an address that begins with b: from the return
