@@ -55,7 +55,8 @@ func (a *app) agentCommand() *cobra.Command {
 stores that --push names, every 15 seconds.
 
 Processes are looked for again each second, as they come and go. All of it
-takes 1 % of a CPU at most: what costs more than its part is sampled less often.
+takes 1 % of a CPU at most: a process that exceeds its share is sampled less
+often.
 A process is recorded if any of the options that choose allows it; a file can
 combine them. fpstack itself is never recorded.
 
@@ -68,7 +69,7 @@ spool.`,
 		Annotations: exitStatus("0", "it was ended by a signal, and nothing is left but what is in the spool",
 			"2", "it could not begin, or failed", "64", "the command line or the file is wrong",
 			"75", "it was stuck: start it again"),
-		Args: noArgs,
+		Args: o.processOptions.args,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.check(c.Flags()); err != nil {
 				return err
@@ -89,11 +90,12 @@ func (o *agentOptions) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.choice.Pods, "pod-uid", nil, "every process of the Kubernetes pod with this `UID`; '*': of any")
 	f.StringArrayVar(&o.choice.Units, "unit", nil, "every process of this systemd `UNIT`, or pattern")
 	f.StringArrayVar(&o.users, "user", nil, "every process of this `USER`, a name or an id")
-	f.StringVar(&o.config, "config", "", "read what is recorded, and options, from this `FILE` (YAML)")
+	f.StringVar(&o.config, "config", "", "read rules and options from this `FILE` (YAML)")
 	f.IntVar(&o.maxTargets, "max-targets", 100, "record `N` processes at most")
 	f.IntVar(&o.maxThreads, "max-threads", 10_000, "record `N` threads at most, of all processes")
-	f.Var((*seconds)(&o.interval), "interval", "how long a profile is; intervals end at multiples of this `TIME`")
+	f.Var((*seconds)(&o.interval), "interval", "how long a profile is, as `TIME`; intervals end at multiples of it")
 	o.pushOptions.registerStore(f)
+	o.pushOptions.registerTrust(f)
 	o.pushOptions.registerLabels(f)
 	o.pushOptions.registerSpool(f)
 	f.StringVar(&o.metrics, "metrics", "", "serve metrics for Prometheus at this `ADDRESS`, as 127.0.0.1:9405")
@@ -104,13 +106,16 @@ func (o *agentOptions) register(f *pflag.FlagSet) {
 	o.rate, o.maxOverhead = 19, 0.01
 	f.Lookup("rate").DefValue, f.Lookup("max-overhead").DefValue = "19", o.maxOverhead.String()
 	sections(f, "pid", "Processes", "interval", "Profiles", "metrics", "Accounts", "rate", "Sampling", "max-frames",
-		"Stacks", "no-symbols", "Names")
+		"Stacks", "names", "Names")
 }
 
 // check reads the file, and refuses values that make no sense.
 func (o *agentOptions) check(f *pflag.FlagSet) error {
 	if err := o.readConfig(f); err != nil {
 		return usageError{err}
+	}
+	if err := checkEffects("agent", f); err != nil {
+		return err
 	}
 	if err := o.chooseByFlags(); err != nil {
 		return usageError{err}

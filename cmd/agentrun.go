@@ -52,7 +52,7 @@ func (a *app) agent(c *cobra.Command, o *agentOptions) error {
 		a.complain(e)
 	}
 	finder := a.finder(context.Background(), &o.namingOptions)
-	options := o.sampler(context.Background(), nil, finder)
+	options := o.sampler(context.Background(), finder)
 	options.Stay, options.Gentle, options.BudgetWindow = true, true, o.interval
 	r := sampler.New(options)
 	err = run.record(ctx, r, stores, signals)

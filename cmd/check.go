@@ -61,6 +61,7 @@ func (v *aspects) Set(s string) error {
 // checkOptions are the flags of check.
 type checkOptions struct {
 	processOptions
+	files   []string
 	require aspects
 	modules []string
 	sample  int
@@ -81,7 +82,7 @@ func (o *checkOptions) newBudget(ctx context.Context) *work.Budget {
 func (a *app) checkCommand() *cobra.Command {
 	o := &checkOptions{}
 	c := &cobra.Command{
-		Use:   "check [OPTION…] -p PID[,PID…] | -n NAME | FILE…",
+		Use:   "check [OPTION…] PID… | NAME… | FILE…",
 		Short: "Check whether stacks of a program will be complete and named",
 		Long: `Say whether stacks of a program will be complete and have names and lines, and
 which compiler flag brings what is missing.
@@ -91,10 +92,16 @@ that a process has mapped. For a process it also shows how far frame pointers
 alone lead on each thread, and in which function they break; for that it stops
 the process once, as a dump does.`,
 		Example: `  fpstack check ./server --require fp,symbols   in a CI job
-  fpstack check -p 4121                         why are its stacks short?`,
+  fpstack check 4121                            why are its stacks short?`,
 		Annotations: exitStatus("0", "everything that --require names is there",
 			"1", "something required is missing, or a part could not be read", "2", "nothing could be read"),
-		RunE: func(c *cobra.Command, files []string) error { return a.check(a.endable(c.Context()), o, files) },
+		Args: func(_ *cobra.Command, words []string) error { return o.args(words) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.shownOptions.check(c); err != nil {
+				return err
+			}
+			return a.check(a.endable(c.Context()), o)
+		},
 	}
 	f := c.Flags()
 	o.processOptions.register(f)
@@ -106,12 +113,28 @@ the process once, as a dump does.`,
 	return c
 }
 
+// args takes words: processes and files.
+func (o *checkOptions) args(words []string) error {
+	for _, word := range words {
+		file := isFile(word) && new(ids).Set(word) != nil
+		switch {
+		case file && isProcess(word) && !strings.Contains(word, "/"):
+			return usageError{fmt.Errorf("%q is a file and a process that runs: write ./%s or -n %s", word, word, word)}
+		case file:
+			o.files = append(o.files, word)
+		default:
+			o.take([]string{word})
+		}
+	}
+	return nil
+}
+
 // verify refuses values that make no sense together.
-func (o *checkOptions) verify(files []string) error {
+func (o *checkOptions) verify() error {
 	switch {
-	case len(o.pids)+len(o.byName) == 0 && len(files) == 0:
-		return usageError{errors.New("nothing to check: give -p PID, -n NAME or files")}
-	case len(o.pids)+len(o.byName) > 0 && len(files) > 0:
+	case o.none() && len(o.files) == 0:
+		return usageError{errors.New("nothing to check: give a process, as 4121 or nginx, or files")}
+	case !o.none() && len(o.files) > 0:
 		return usageError{errors.New("both processes and files: give one of them")}
 	case o.sample < 0:
 		return usageError{fmt.Errorf("--sample %d is negative", o.sample)}
@@ -133,8 +156,11 @@ func (o *checkOptions) wants(file string) bool {
 	})
 }
 
-func (a *app) check(ctx context.Context, o *checkOptions, files []string) error {
-	if err := o.verify(files); err != nil {
+func (a *app) check(ctx context.Context, o *checkOptions) error {
+	if err := o.verify(); err != nil {
+		return err
+	}
+	if err := o.meansProcesses(); err != nil {
 		return err
 	}
 	unnamed, err := a.addNamed(&o.pids, o.byName)
@@ -167,8 +193,8 @@ func (a *app) check(ctx context.Context, o *checkOptions, files []string) error 
 			missing += len(r.Unmet()) + len(r.Problems)
 			return a.writeCheck(w, o, r)
 		}
-		if len(files) > 0 {
-			if err := show(a.checkFiles(o, files)); err != nil {
+		if len(o.files) > 0 {
+			if err := show(a.checkFiles(o, o.files)); err != nil {
 				return err
 			}
 		}

@@ -38,7 +38,7 @@ func TestIDs(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"-p", "x"}, {"-p", "1", "extra"}, {"--nonsense"}, {"-p", "1", "--max-frames", "-1"},
+		{}, {"-p", "x"}, {"--nonsense"}, {"-p", "1", "--max-frames", "-1"},
 		{"-p", "1", "-f", "xml"}, {"-p", "1", "--unwind", "magic"}, {"-p", "1", "--color", "sometimes"},
 		{"-p", "1", "--max-pause", "0s"}, {"dump"}, {"version", "extra"},
 	} {

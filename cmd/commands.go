@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -17,9 +16,9 @@ type subcommand struct {
 func subcommands() []subcommand {
 	return []subcommand{
 		{"dump", (*app).dumpCommand}, {"record", (*app).recordCommand}, {"top", (*app).topCommand},
-		{"hang", (*app).hangCommand}, {"run", (*app).runCommand}, {"waits", (*app).waitsCommand},
+		{"hang", (*app).hangCommand}, {"run", (*app).runCommand},
 		{"agent", (*app).agentCommand}, {"flame", (*app).flameCommand},
-		{"symbolize", (*app).symbolizeCommand}, {"check", (*app).checkCommand}, {"doctor", (*app).doctorCommand},
+		{"check", (*app).checkCommand}, {"doctor", (*app).doctorCommand},
 		{"perf-map", (*app).perfMapCommand}, {"man", (*app).manCommand}, {"version", (*app).versionCommand},
 	}
 }
@@ -32,9 +31,7 @@ var cobras = []string{"help", "completion", cobra.ShellCompRequestCmd, cobra.She
 func (a *app) addCommands(root *cobra.Command, args []string) {
 	all := subcommands()
 	isNamed := func(s subcommand) bool { return slices.Contains(args, s.name) }
-	plain := len(args) > 0 && (strings.HasPrefix(args[0], "-") || slices.ContainsFunc(all, isNamed)) &&
-		!slices.ContainsFunc(cobras, func(name string) bool { return slices.Contains(args, name) })
-	if !plain {
+	if slices.ContainsFunc(cobras, func(name string) bool { return slices.Contains(args, name) }) {
 		a.addRest(root)
 		if len(args) > 1 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 			complete(root, args[1:len(args)-1])
@@ -62,6 +59,7 @@ func (a *app) addRest(root *cobra.Command) {
 		}
 	}
 	root.CompletionOptions.DisableDefaultCmd = false
+	root.SetHelpCommand(a.helpCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	wordCobras(root)

@@ -36,8 +36,6 @@ var shells = map[string]string{
 func wordCobras(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		switch c.Name() {
-		case "help":
-			c.Short, c.Use, c.Long = "Show the help text of a command", "help [COMMAND]", ""
 		case "completion":
 			c.Short, c.Use, c.Long = "Print the completion script for a shell", "completion SHELL",
 				"Print the script with which a shell completes options, process ids and names."
@@ -60,16 +58,18 @@ func complete(root *cobra.Command, typed []string) {
 		})
 		switch c.Name() {
 		case "fpstack":
-			c.ValidArgsFunction = completePIDsBegun
-		case "dump":
-			c.ValidArgsFunction = completePIDs
+			c.ValidArgsFunction = completeBegun
+		case "dump", "check":
+			c.ValidArgsFunction = completeProcessesAnd(cobra.ShellCompDirectiveDefault)
 		case "record", "top":
 			if !slices.Contains(typed, "--") { // cobra itself cannot tell whether -- was typed
-				c.ValidArgsFunction = cobra.NoFileCompletions
+				c.ValidArgsFunction = completeSubject
 			}
+		case "hang", "doctor", "perf-map", "agent":
+			c.ValidArgsFunction = completeProcessesAnd(cobra.ShellCompDirectiveNoFileComp)
 		case "man":
 			c.ValidArgsFunction = completeCommands
-		case "flame", "symbolize", "check", "completion", "help": // files, and what cobra knows
+		case "run", "flame", "completion", "help": // files, and what cobra knows
 		default:
 			c.ValidArgsFunction = cobra.NoFileCompletions
 		}
@@ -94,11 +94,11 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 		return completeTIDs
 	case "name":
 		return completeNames
-	case "output", "diff", "core", "exe", "save":
+	case "output", "diff", "save", "config", "junit", "push-ca", "push-token-file":
 		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-	case "debug-dir", "sysroot":
+	case "debug-dir", "sysroot", "report", "spool":
 		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		}
@@ -129,12 +129,33 @@ func completePIDs(_ *cobra.Command, _ []string, typed string) ([]string, cobra.S
 	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completePIDsBegun is completePIDs once a digit is typed: before, there are the commands.
-func completePIDsBegun(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+// completeBegun completes processes and files once something is typed: before, there are the commands.
+func completeBegun(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if typed == "" {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return completePIDs(c, args, typed)
+	return completeProcessesAnd(cobra.ShellCompDirectiveDefault)(c, args, typed)
+}
+
+// completeSubject completes a process, and files once there is a command.
+func completeSubject(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 && !isProcess(args[0]) {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return completeProcessesAnd(cobra.ShellCompDirectiveNoFileComp)(c, args, typed)
+}
+
+// completeProcessesAnd completes process ids, names once a letter is typed, and what besides says, where there are
+// none.
+func completeProcessesAnd(besides cobra.ShellCompDirective) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if strings.Trim(typed, "0123456789,") != "" {
+			names, _ := completeNames(c, args, typed)
+			return names, besides
+		}
+		found, how := completePIDs(c, args, typed)
+		return found, how | besides
+	}
 }
 
 // completeTIDs lists the threads of the processes that -p or words name.

@@ -32,7 +32,7 @@ func (a *app) destine(output, format, piped, stem string, open bool) (destinatio
 	}
 	switch {
 	case d.form.name != "html" && d.form.name != "svg":
-		return d, usageError{fmt.Errorf("--open: a browser shows html and svg, not %s", d.form.name)}
+		return d, usageError{errors.New("--open without html output or svg output: a browser shows flame graphs alone")}
 	case d.path == "-":
 		return d, usageError{errors.New("--open shows a file, and this goes to standard output: name one with -o")}
 	}
@@ -41,6 +41,10 @@ func (a *app) destine(output, format, piped, stem string, open bool) (destinatio
 
 func (a *app) chooseDestination(output, format, piped, stem string, open bool) (destination, error) {
 	f := formNamed(format)
+	if ending := formOfFile(output); f != nil && ending != nil && ending != f && output != "-" {
+		return destination{}, usageError{fmt.Errorf("-f %s with -o %q: the ending means %s", format, output,
+			ending.name)}
+	}
 	if f == nil && output != "" && output != "-" {
 		if f = formOfFile(output); f == nil {
 			return destination{}, usageError{fmt.Errorf("-o %q: unknown file ending: want %s, or give -f", output,

@@ -27,7 +27,7 @@ type doctorOptions struct {
 func (a *app) doctorCommand() *cobra.Command {
 	o := &doctorOptions{}
 	c := &cobra.Command{
-		Use:   "doctor [OPTION…] [-p PID[,PID…] | -n NAME]",
+		Use:   "doctor [OPTION…] [PID… | NAME…]",
 		Short: "Check whether a process can be sampled, and what prevents it",
 		Long: `Say whether a process can be sampled, what prevents it, and what to do about it.
 
@@ -35,25 +35,33 @@ It checks what the kernel checks: ids, capabilities, namespaces, Yama, seccomp,
 another tracer. Nothing is stopped. If all is well it says so in one line.
 
 With --push it checks the way to a profile store instead: its name, connection,
-certificate, service, and whether it takes a request of ours, which is one
-without a profile.`,
+certificate, service, and whether it accepts an empty test request.`,
 		Example: `  fpstack doctor               what is possible here at all
-  fpstack doctor -p 4121       why is process 4121 refused?
+  fpstack doctor 4121          why is process 4121 refused?
   fpstack doctor --push otlp+http://collector:4318`,
 		Annotations: exitStatus("0", "every process can be sampled, every store takes profiles", "1", "one cannot"),
-		Args:        noArgs,
-		RunE:        func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), o) },
+		Args:        o.processOptions.args,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.shownOptions.check(c); err != nil {
+				return err
+			}
+			return a.doctor(c.Context(), o)
+		},
 	}
 	f := c.Flags()
 	o.processOptions.register(f)
 	o.shownOptions.register(f, textOrJSON(), "show every check, also where nothing refuses")
 	o.registerStore(f)
+	o.registerTrust(f)
 	sections(f, "pid", "Processes", "format", "Output", "push", "Stores")
 	return c
 }
 
 func (a *app) doctor(ctx context.Context, o *doctorOptions) error {
 	if err := o.pushOptions.check(); err != nil {
+		return err
+	}
+	if err := o.meansProcesses(); err != nil {
 		return err
 	}
 	unnamed, err := a.addNamed(&o.pids, o.byName)
@@ -107,7 +115,7 @@ func (o *doctorOptions) examineStores(ctx context.Context) (found []*report.Exam
 	}
 	for _, t := range o.targets {
 		e := &report.Examination{Store: t.String(), Place: place()}
-		s := &push.Settings{Target: t, TLS: trust, TokenFile: credential(o.tokenFile), Tenant: o.tenant}
+		s := &push.Settings{Target: t, TLS: trust, TokenFile: credential(o.tokenFile), Header: o.header}
 		if !t.IsFolder() {
 			e.Gates = reach.Store(ctx, s)
 		} else if f, err := outfile.OpenFolder(t.Path); err != nil {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,19 +24,77 @@ import (
 func (a *app) dumpCommand() *cobra.Command {
 	o := &dumpOptions{}
 	c := &cobra.Command{
-		Use:   "dump [OPTION…] PID… | -p PID[,PID…] | -n NAME",
+		Use:   "dump [OPTION…] PID… | NAME… | FILE…",
 		Short: "Show the stack of every thread once; the default",
 		Long: `Show the stack of every thread of a process, once. fpstack without a command
 does the same.`,
 		Example: `  fpstack dump 4121                      the same as fpstack 4121
-  fpstack dump -p 4121 --source          with the source lines
-  fpstack dump -p 4121 --save out.snap   and for fpstack symbolize elsewhere`,
+  fpstack dump 4121 --source             with the source lines
+  fpstack dump 4121 --save out.snap      and for fpstack out.snap elsewhere`,
 		Annotations: exitStatus(dumpStatus...),
-		Args:        func(c *cobra.Command, args []string) error { return a.pidArgs(c.Root(), args, &o.pids) },
-		RunE:        func(c *cobra.Command, _ []string) error { return a.dump(c.Context(), o) },
+		Args:        func(_ *cobra.Command, words []string) error { return o.args(words) },
+		RunE:        func(c *cobra.Command, _ []string) error { return a.dumpCalled(c, o) },
 	}
 	o.register(c)
 	return c
+}
+
+// dumpCalled shows what a command line asks for.
+func (a *app) dumpCalled(c *cobra.Command, o *dumpOptions) error {
+	if err := o.settle(c.Flags()); err != nil {
+		return err
+	}
+	o.effects = func(besides ...string) error {
+		return checkEffects("dump", c.Flags(), append(besides, o.circumstances()...)...)
+	}
+	if len(o.files) == 0 {
+		if err := o.effects(ofProcess); err != nil {
+			return err
+		}
+	}
+	if o.waits && len(o.files) == 0 {
+		return a.waits(c.Context(), o)
+	}
+	return a.dump(c.Context(), o)
+}
+
+// args tells files from processes. A word that is both is refused.
+func (o *dumpOptions) args(words []string) error {
+	for _, word := range words {
+		file := new(ids).Set(word) != nil && isFile(word)
+		if file && !strings.Contains(word, "/") && isProcess(word) {
+			if holdsDump(word) {
+				return usageError{fmt.Errorf("%q is a file and a process that runs: write ./%s or -n %s", word, word,
+					word)}
+			}
+			file = false
+		}
+		if file {
+			o.files = append(o.files, word)
+		} else {
+			o.take([]string{word})
+		}
+	}
+	return nil
+}
+
+// holdsDump reports whether a file has something that a dump could show, and is not only in the way.
+func holdsDump(name string) bool {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return false
+	case info.IsDir():
+		return len(savedIn(name)) > 0
+	case !info.Mode().IsRegular():
+		return true
+	}
+	in, err := openKept(name)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	return in.what != object
 }
 
 // dump shows each process in turn. One that cannot be shown does not keep the others back.
@@ -46,9 +106,9 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	if err != nil {
 		return err
 	}
-	form.SkipFrames = o.skipFrames
-	if o.core != "" {
-		return a.dumpFile(ctx, o, form)
+	form.SkipFrames, form.All = o.skipFrames, o.all
+	if len(o.files) > 0 {
+		return a.dumpFiles(ctx, o, form)
 	}
 	if toStdout(o.output) && o.save == "" && !o.debuginfod {
 		ctx = a.endableLater(ctx)
@@ -90,8 +150,7 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 
 // show shows each of the dumps as it is made.
 func (d *dumping) show(form report.Options, dumps iter.Seq[*profile.Dump]) error {
-	return d.writeOutput(d.o.output, func(w io.Writer) error {
-		write := dumpWriter(w, form, d.o.format.word)
+	return d.writeDumps(d.o, form, func(write dumpSink) error {
 		for got := range dumps {
 			if err := write.add(got); err != nil {
 				return fmt.Errorf("write dump of process %d: %w", got.Process.PID, err)

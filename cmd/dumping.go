@@ -41,7 +41,7 @@ func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
 	names := o.namingOptions.names(d.finder, budget)
 	names.Shared = resolve.NewShared()
 	d.walks = dump.Options{Runtimes: o.vms(budget), Names: names, Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
-		Fibers: o.fiberOptions.modes(o), Locals: o.locals}
+		Fibers: o.fiberOptions.mode(o), Locals: o.locals}
 	return d
 }
 
@@ -137,14 +137,14 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	}
 	walks := d.walks
 	if opening.NoStop {
-		walks.Fibers, walks.Locals = nil, false
+		walks.Fibers, walks.Locals = dump.NoFibers, false
 	}
 	w := dump.New(table, image, walks)
 	defer w.Close()
 	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
 		KernelStacks: d.o.kernel, Copiers: slices.Concat(w.Copiers(), d.waiting.copiers(p.PID())),
 		ProcessCopiers: w.ProcessCopiers(), Known: d.waiting.known(p.PID())}
-	if walks.Fibers.Asked() || walks.Locals {
+	if walks.Fibers == dump.AskedFibers || walks.Locals {
 		opt.ProcessTime = opt.MaxPause
 	}
 	snap, err := p.Batches(ctx, opt, func(batch *snapshot.Snapshot) {
@@ -164,7 +164,7 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	}
 	got := w.Dump(snap)
 	d.waiting.add(got)
-	if d.o.source && !d.o.noLines {
+	if d.o.source && !d.o.noLines() {
 		theirs, own := theirSource(p), ownSource
 		own.Began = theirs.Began
 		source.Add(got, 1, d.walks.Names.Budget, theirs, own)

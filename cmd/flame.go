@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fpstack/fpstack/flame"
 	"github.com/fpstack/fpstack/profile"
@@ -24,9 +25,9 @@ type flameOptions struct {
 	format   choice
 	diff     string
 	absolute bool
-	columns  int
 	quiet    bool
 	open     bool
+	flags    *pflag.FlagSet
 }
 
 // flameCommand turns profiles into other formats.
@@ -59,14 +60,13 @@ new file FILE.html in the current folder.`,
 		},
 	}
 	f := c.Flags()
+	o.flags = f
 	outputFlag(f, &o.output)
 	f.Lookup("output").DefValue, o.output = "", ""
-	f.VarP(&o.format, "format", "f", "format of the output, by default from the ending of -o")
+	f.VarP(&o.format, "format", "f", "format of the output; by default from the ending of -o")
 	f.BoolVar(&o.open, "open", false, "show the page in the browser of the desktop")
 	f.StringVar(&o.diff, "diff", "", "compare with this `OLDER` profile")
 	f.BoolVar(&o.absolute, "absolute", false, "compare values as they are, not scaled to the same duration")
-	f.IntVar(&o.columns, "columns", 0, "`N` numbers end a line of folded text, 2 for a difference; by default as "+
-		"it looks")
 	o.viewOptions.register(f)
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "only errors")
 	sections(f, "output", "Result", "diff", "Input", "type", "What is written", "quiet", "Messages")
@@ -89,18 +89,17 @@ func (o *flameOptions) check(files []string) error {
 		return usageError{fmt.Errorf("no profile given: name a FILE, or - for standard input")}
 	case stdin > 1:
 		return usageError{fmt.Errorf("standard input (-) can be read only once")}
-	case o.columns < 0 || o.columns > 2:
-		return usageError{fmt.Errorf("--columns %d: want 1 or 2", o.columns)}
-	case o.absolute && o.diff == "":
-		return usageError{fmt.Errorf("--absolute works only with --diff")}
 	}
-	return o.viewOptions.check()
+	return nil
 }
 
 // flame reads, compares with --diff, and writes.
 func (a *app) flame(_ context.Context, o *flameOptions, files []string) error {
 	to, err := a.destine(o.output, o.format.word, "svg", flameStem(files[0]), o.open)
 	if err != nil {
+		return err
+	}
+	if err := checkEffects("flame", o.flags, "format="+to.form.name); err != nil {
 		return err
 	}
 	defer a.heed(a.end)()
@@ -161,7 +160,7 @@ func (a *app) readProfiles(o *flameOptions, files []string) (sum *profile.Profil
 	whole = true
 	var all []*profile.Profile
 	for _, file := range files {
-		p, report, err := readProfile(file, flame.FoldedReadOptions{Columns: o.columns})
+		p, report, err := readProfile(file)
 		if err != nil {
 			return nil, false, err
 		}
@@ -173,11 +172,6 @@ func (a *app) readProfiles(o *flameOptions, files []string) (sum *profile.Profil
 		}
 		if report.Joined > 0 {
 			a.warner(o.quiet)(fmt.Sprintf("profile %s: %s", fileLabel(file), report.JoinedNote()))
-		}
-		if report.Columns == 2 && o.columns != 2 {
-			a.warner(o.quiet)(fmt.Sprintf("profile %s: every line ends with two numbers, so it is read as a "+
-				"comparison, older value first; "+
-				"--columns 1 reads the first number as part of the name", fileLabel(file)))
 		}
 		all = append(all, p)
 	}
@@ -229,7 +223,7 @@ func flameStem(file string) string {
 }
 
 // readProfile reads one file.
-func readProfile(file string, opt flame.FoldedReadOptions) (*profile.Profile, flame.FoldedReport, error) {
+func readProfile(file string) (*profile.Profile, flame.FoldedReport, error) {
 	in := os.Stdin
 	if file != "-" {
 		var err error
@@ -238,7 +232,7 @@ func readProfile(file string, opt flame.FoldedReadOptions) (*profile.Profile, fl
 		}
 		defer in.Close()
 	}
-	p, report, err := flame.Read(in, opt)
+	p, report, err := flame.Read(in)
 	if err != nil {
 		return nil, report, fmt.Errorf("profile %s: %w", fileLabel(file), err)
 	}

@@ -68,6 +68,20 @@ func formOfFile(path string) *form {
 	return nil
 }
 
+// endingFormat is the format that the ending of a file's name means for a result that is text by default, "" for none.
+func endingFormat(path string) string {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".txt", ".log":
+		return "text"
+	case ".gdb":
+		return "gdb"
+	}
+	if f := formOfFile(path); f != nil {
+		return f.name
+	}
+	return ""
+}
+
 // allEndings lists the endings for a person.
 func allEndings() string {
 	var endings []string

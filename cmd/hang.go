@@ -3,7 +3,6 @@ package cmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -27,6 +26,7 @@ const (
 // hangOptions are the flags of hang.
 type hangOptions struct {
 	processOptions
+	fileOptions
 	children bool
 	watch    watchOptions
 	looks    int
@@ -39,26 +39,35 @@ type hangOptions struct {
 func (a *app) hangCommand() *cobra.Command {
 	o := &hangOptions{}
 	c := &cobra.Command{
-		Use:   "hang [OPTION…] PID… | -p PID[,PID…] | -n NAME",
+		Use:   "hang [OPTION…] PID… | NAME… | FILE…",
 		Short: "Say whether processes hang, and why",
 		Long: `Look at processes and all below them some times within 3 seconds, or 7 where
 that is not clear, and say whether they hang, and why: a deadlock, what all wait
 for in the end, or what moves, and where. Nothing is ended.`,
 		Example: `  fpstack hang 4121                 process 4121 and all below it
-  fpstack hang -n pytest            of every process named pytest
-  fpstack hang -p 4121 -f json      for programs
-  fpstack hang -p 4121 --watch      as soon as they are idle for a minute`,
+  fpstack hang pytest               of every process named pytest
+  fpstack hang 4121 -f json         for programs
+  fpstack hang 4121 --watch         as soon as they are idle for a minute
+  fpstack hang core.4121            what a core file or a saved dump shows of it`,
 		Annotations: exitStatus("0", "something moves", "3", "it hangs", "4", "whether it hangs is not known"),
-		Args:        func(c *cobra.Command, args []string) error { return a.pidArgs(c.Root(), args, &o.pids) },
+		Args:        func(_ *cobra.Command, words []string) error { return o.args(words) },
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.watch.check(c.Flags()); err != nil {
+			if len(o.files) > 0 {
+				if err := o.shownOptions.check(c, ofFile); err != nil {
+					return err
+				}
+				return a.hangFiles(c.Context(), o)
+			}
+			if err := o.shownOptions.check(c, o.folderGiven(), ofProcess); err != nil {
 				return err
 			}
+			o.watch.settle()
 			return a.hang(c.Context(), o)
 		},
 	}
 	f := c.Flags()
 	o.processOptions.register(f)
+	o.fileOptions.register(f)
 	f.BoolVar(&o.children, "children", true, "also all processes below them, the whole tree; =false leaves them out")
 	o.watch.register(f)
 	f.IntVar(&o.looks, "looks", 0, "look `N` times, 2 to 100; usually 3 or 4 times")
@@ -66,13 +75,16 @@ for in the end, or what moves, and where. Nothing is ended.`,
 	o.shownOptions.register(f, textOrJSON(), "show all stacks, and how each frame was found")
 	o.reportOptions.register(f)
 	o.namingOptions.register(f)
-	sections(f, "pid", "Processes", "looks", "When", "format", "Output", "report", "Report", "no-symbols", "Names")
+	sections(f, "pid", "Processes", "looks", "When", "format", "Output", "report", "Report", "names", "Names")
 	return c
 }
 
 func (a *app) hang(ctx context.Context, o *hangOptions) error {
-	if len(o.pids) == 0 && len(o.byName) == 0 {
-		return usageError{errors.New("no process given: use -p PID or -n NAME")}
+	if o.none() {
+		return errNoProcess
+	}
+	if err := o.meansProcesses(); err != nil {
+		return err
 	}
 	ctx = a.endable(ctx)
 	if _, err := a.addNamed(&o.pids, o.byName); err != nil {
@@ -106,23 +118,16 @@ func (a *app) hang(ctx context.Context, o *hangOptions) error {
 		}
 		return r.Finish(w, c, v, probe(c), publish.Ends)
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case v.Kind.Hung():
-		return statusError(statusHung)
-	case v.Kind == hang.Moving:
-		return nil
 	}
-	return statusError(statusUnknown)
+	return verdictStatus(v)
 }
 
 // moments are when it looks, and whether fewer of them may do.
 func (o *hangOptions) moments() (at []time.Duration, enough func(*hang.Case) bool, err error) {
 	const most = 100
 	switch {
-	case o.looks == 0 && o.every != 0:
-		return nil, nil, usageError{errors.New("--every without --looks: how often is not said")}
 	case o.looks == 0:
 		return capture.Quick, hang.Clear, nil
 	case o.looks < 2 || o.looks > most:

@@ -26,32 +26,22 @@ type watchOptions struct {
 // usualIdle is the --idle of a --watch that has no limit.
 const usualIdle = time.Minute
 
-// limitFlags are those that need --watch.
-var limitFlags = []string{"idle", "idle-cpu", "idle-output", "deadline"}
-
 func (o *watchOptions) register(f *pflag.FlagSet) {
 	o.idleCPU = 0.01
 	f.BoolVar(&o.on, "watch", false, "wait until they are idle, or another of these limits is reached")
-	f.Var((*seconds)(&o.limits.Idle), "idle", "with --watch: they are idle for this `TIME`, no CPU, no data, no "+
+	f.Var((*seconds)(&o.limits.Idle), "idle", "with --watch: they are idle for this `TIME`; no CPU, no data, no "+
 		"output; 1m where there is no limit")
 	f.Var(&o.idleCPU, "idle-cpu", "with --watch: a process that uses less than this `SHARE` of a CPU is idle")
 	f.Var((*seconds)(&o.limits.Silent), "idle-output", "with --watch: they write nothing for this `TIME`")
 	f.Var((*seconds)(&o.limits.Deadline), "deadline", "with --watch: in this `TIME` at the latest")
 }
 
-// check refuses limits that nothing waits for, and fills in the one that is meant.
-func (o *watchOptions) check(f *pflag.FlagSet) error {
-	if !o.on {
-		if i := slices.IndexFunc(limitFlags, f.Changed); i >= 0 {
-			return usageError{fmt.Errorf("--%s without --watch: nothing waits for it", limitFlags[i])}
-		}
-		return nil
-	}
+// settle fills in the limit that is meant where none is given.
+func (o *watchOptions) settle() {
 	o.limits.IdleCPU = float64(o.idleCPU)
-	if o.limits.Idle == 0 && o.limits.Silent == 0 && o.limits.Deadline == 0 {
+	if o.on && o.limits.Idle == 0 && o.limits.Silent == 0 && o.limits.Deadline == 0 {
 		o.limits.Idle = usualIdle
 	}
-	return nil
 }
 
 // errAllEnded says that there is nothing left to wait for.

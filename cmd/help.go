@@ -30,9 +30,70 @@ func sections(f *pflag.FlagSet, pairs ...string) {
 	}
 }
 
-// showHelp writes the help text of c. It fits helpWidth columns, as the test of this file holds.
+// Lines of the first page of help: a command's fits a terminal of the smallest size.
+const (
+	rootPage    = 30
+	commandPage = 24
+)
+
+// firstPages are the options on the first page of help, of the commands whose options do not all fit.
+var firstPages = map[string][]string{
+	"fpstack": {"waits", "children", "tid", "all", "source", "locals", "names", "format", "output", "save", "verbose"},
+	"dump":    {"waits", "children", "tid", "all", "source", "locals", "names", "format", "output", "save", "verbose"},
+	"record":  {"duration", "output", "children", "rate", "mode", "gil", "open", "quiet"},
+	"top":     {"by", "sort", "filter", "idle", "once", "children", "mode", "gil"},
+	"hang":    {"watch", "idle", "children", "report", "format", "verbose"},
+	"run":     {"deadline", "idle", "warn", "report", "junit", "kill-after", "core"},
+	"flame":   {"output", "diff", "threads", "min-share", "fold", "open"},
+	"check":   {"require", "module", "format", "verbose"},
+	"doctor":  {"push", "format", "verbose"},
+	"agent":   {"name", "unit", "config", "push", "interval", "max-overhead"},
+}
+
+// showHelp writes the help text of c: its first page, or all of it where that is short or --all is given.
 func (a *app) showHelp(c *cobra.Command, _ []string) {
 	w := c.OutOrStdout()
+	if all, _ := c.Flags().GetBool("all"); !all && firstPages[c.Name()] != nil {
+		writeFirstPage(w, c)
+		return
+	}
+	writeHelp(w, c)
+}
+
+// writeFirstPage writes what c is for, examples, and the options that are used most.
+func writeFirstPage(w io.Writer, c *cobra.Command) {
+	about, _, _ := strings.Cut(strings.TrimSpace(c.Long), "\n\n")
+	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", about, useLine(c))
+	if c == c.Root() {
+		fmt.Fprint(w, "  fpstack COMMAND …\n")
+	}
+	fmt.Fprintf(w, "\n%s\n\nOptions:\n", c.Example)
+	for _, name := range firstPages[c.Name()] {
+		if f := c.Flags().Lookup(name); f != nil {
+			writeColumns(w, flagLeft(f), firstClause(f))
+		}
+	}
+	all := "fpstack help --all"
+	if c.HasParent() {
+		all = "fpstack help " + c.Name() + " --all"
+	}
+	fmt.Fprintf(w, "\n'%s' shows every option, 'fpstack man' the manual page.\n", all)
+}
+
+// firstClause is the first clause of what a flag does, and its words if they fit the line.
+func firstClause(f *pflag.Flag) string {
+	_, text := pflag.UnquoteUsage(f)
+	text, _, _ = strings.Cut(text, "; ")
+	if c, ok := f.Value.(chooser); ok {
+		if words := text + ": " + orList(c.words()); flagColumn+utf8.RuneCountInString(words) <= helpWidth {
+			return words
+		}
+	}
+	return text
+}
+
+// writeHelp writes all that c takes, topic by topic. It fits helpWidth columns, as the test of this file holds.
+func writeHelp(w io.Writer, c *cobra.Command) {
 	text := c.Long
 	if text == "" {
 		text = c.Short + "."
@@ -46,10 +107,30 @@ func (a *app) showHelp(c *cobra.Command, _ []string) {
 	}
 	writeCommands(w, c)
 	writeFlags(w, c)
-	if c == c.Root() {
-		fmt.Fprint(w, "\n'fpstack COMMAND --help' shows the options of a command,\n"+
-			"'fpstack man COMMAND' its manual page.\n")
+}
+
+// helpCommand shows the help text of fpstack or of a command.
+func (a *app) helpCommand() *cobra.Command {
+	all := false
+	h := &cobra.Command{
+		Use:   "help [COMMAND] [--all]",
+		Short: "Show the help text of fpstack or of a command",
+		RunE: func(c *cobra.Command, words []string) error {
+			about, rest, err := c.Root().Find(words)
+			if err != nil || len(rest) > 0 {
+				return usageError{fmt.Errorf("no command is named %q", strings.Join(words, " "))}
+			}
+			addHelpFlag(about)
+			if all {
+				writeHelp(c.OutOrStdout(), about)
+				return nil
+			}
+			a.showHelp(about, nil)
+			return nil
+		},
 	}
+	h.Flags().BoolVar(&all, "all", false, "show every option, topic by topic")
+	return h
 }
 
 // useLine is how c is called.

@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"bufio"
+	"bytes"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -15,36 +17,85 @@ import (
 	"github.com/fpstack/fpstack/snapshot/unpack"
 )
 
-// kept is a file that a process was kept in: a core, perhaps compressed, or what --save wrote.
+// kept is a file that a process was kept in: a core, perhaps compressed, what --save wrote, or a dump in JSON; or an
+// object that such a file needs.
 type kept struct {
 	name   string
 	file   *os.File // os.Stdin is not closed
 	stream *bufio.Reader
 	ended  atomic.Bool // a signal came
 	kind   string      // of compression, "" for none
-	saved  bool        // --save wrote it
-	temp   *os.File
+	what   content
+	// released says that it is closed until reopen.
+	released bool
+	temp     *os.File
 }
+
+// content is what a file holds, as its first bytes say.
+type content string
+
+const (
+	coreFile content = "a core file"
+	saved    content = "a saved dump"
+	document content = "a dump in JSON"
+	object   content = "a program or debug file"
+)
 
 // openKept opens the file and learns what it is.
 func openKept(name string) (*kept, error) {
 	k := newKept(name)
 	if err := k.open(); err != nil {
-		return nil, fmt.Errorf("read core: %w", err)
+		return nil, fmt.Errorf("read dump: %w", err)
 	}
 	if err := k.begin(firstWriter); err != nil {
 		k.Close()
-		return nil, fmt.Errorf("core %s: %w", fileLabel(name), err)
+		return nil, fmt.Errorf("dump %s: %w", fileLabel(name), err)
 	}
 	head, err := k.stream.Peek(4 << 10)
 	if len(head) == 0 {
 		k.Close()
-		return nil, fmt.Errorf("core %s: %w", fileLabel(name), emptyOr(err))
+		return nil, fmt.Errorf("dump %s: %w", fileLabel(name), emptyOr(err))
 	}
-	if k.kind = unpack.Kind(head); k.kind == "gzip" {
-		k.saved = snapshot.IsSaved(head)
-	}
+	k.kind = unpack.Kind(head)
+	k.what = contentOf(head, k.kind)
 	return k, nil
+}
+
+// contentOf says what a file is that begins with head and is compressed by kind.
+func contentOf(head []byte, kind string) content {
+	isELF := bytes.HasPrefix(head, []byte(elf.ELFMAG))
+	switch {
+	case kind == "gzip" && snapshot.IsSaved(head):
+		return saved
+	case kind != "":
+		return coreFile
+	case !isELF:
+		return document // or nothing at all: its reader says so
+	case len(head) > 17 && head[16]|head[17] == byte(elf.ET_CORE) && head[16]&head[17] == 0: // in either byte order
+		return coreFile
+	}
+	return object
+}
+
+// release closes a file that can be opened again, until it is its turn: there may be hundreds.
+func (k *kept) release() {
+	if info, err := k.file.Stat(); err == nil && info.Mode().IsRegular() && k.file != os.Stdin {
+		k.file.Close()
+		k.released = true
+	}
+}
+
+// reopen opens what release closed.
+func (k *kept) reopen() error {
+	if !k.released {
+		return nil
+	}
+	k.released = false
+	k.stream.Reset(k)
+	if err := k.open(); err != nil {
+		return fmt.Errorf("read dump: %w", err)
+	}
+	return nil
 }
 
 func newKept(name string) *kept {

@@ -14,10 +14,15 @@ import (
 type unnamedError struct {
 	name string
 	near []string // names that may have been meant
+	// orProgram says that a program of that name would have done, too.
+	orProgram bool
 }
 
 func (e *unnamedError) Error() string {
 	text := fmt.Sprintf("no process is named %q", e.name)
+	if e.orProgram {
+		text = fmt.Sprintf("no process and no program is named %q", e.name)
+	}
 	if len(e.near) > 0 {
 		text += "; did you mean " + strings.Join(e.near, " or ") + "?"
 	}
@@ -40,7 +45,7 @@ func (a *app) addNamed(pids *ids, names []string) (missing int, err error) {
 	for _, name := range names {
 		found := procfs.Named(all, name)
 		if len(found) == 0 {
-			a.complain(&unnamedError{name, procfs.Similar(all, name)})
+			a.complain(&unnamedError{name: name, near: procfs.Similar(all, name)})
 			missing++
 		}
 		for _, pid := range found {

@@ -28,28 +28,37 @@ var debugDirs = []string{"/usr/lib/debug"}
 
 // namingOptions are the flags that say which names are wanted and where they come from.
 type namingOptions struct {
-	noSymbols, noInlines, noLines bool
-	native                        bool
-	allLines, sourceMaps          bool
-	debugDirs                     []string
-	debuginfod                    bool
+	level      choice // --names
+	native     bool
+	debugDirs  []string
+	debuginfod bool
+}
+
+// newNamesLevel is the value of --names where it is not given.
+func newNamesLevel() choice {
+	return choice{"LEVEL", "lines", []word{
+		{"full", "also lines that take long to read: of the C library, of files above 128 MB, and by source maps"},
+		{"lines", "functions, inlined calls, files and lines"},
+		{"functions", "functions alone"},
+		{"none", "addresses and module+offset"}}}
+}
+
+// allLines reports whether lines are wanted that are costly to read.
+func (o *namingOptions) allLines() bool { return o.level.word == "full" }
+
+// noLines reports whether files and lines are left out, and inlined calls with them.
+func (o *namingOptions) noLines() bool { return o.level.word == "functions" || o.level.word == "none" }
+
+// symbols is what is wanted of the tables of objects.
+func (o *namingOptions) symbols() symbol.Options {
+	return symbol.Options{NoInlines: o.noLines(), NoLines: o.noLines()}
 }
 
 // register adds the flags to f.
 func (o *namingOptions) register(f *pflag.FlagSet) {
-	f.BoolVar(&o.noSymbols, "no-symbols", false, "addresses and module+offset only")
-	f.BoolVar(&o.sourceMaps, "source-maps", false, "show lines of TypeScript and other sources that JavaScript was "+
-		"made from")
-	o.registerFiles(f)
-}
-
-// registerFiles adds those that a command without a process has too.
-func (o *namingOptions) registerFiles(f *pflag.FlagSet) {
-	f.BoolVar(&o.noInlines, "no-inlines", false, "leave out inlined functions")
+	o.level = newNamesLevel()
+	f.Var(&o.level, "names", "how much is named")
 	f.BoolVar(&o.native, "native", false, "show frames of an interpreter's or runtime's own code too")
-	f.BoolVar(&o.noLines, "no-lines", false, "leave out files and lines")
-	f.BoolVar(&o.allLines, "all-lines", false, "also read compressed line tables, skipped by default for the C "+
-		"library and above 128 MB")
 	f.StringArrayVar(&o.debugDirs, "debug-dir", nil,
 		"look for debug files in `DIR` before "+debugDirs[0]+"; can be repeated")
 	f.BoolVar(&o.debuginfod, "debuginfod", false, "download missing debug files from the servers in DEBUGINFOD_URLS")
@@ -102,8 +111,8 @@ func downloadText(url string, got, all int64) string {
 }
 
 const (
-	// allLines are the bytes that --all-lines may inflate in one run besides.
-	allLines = 640 << 20
+	// fullNames are the bytes that --names full may inflate in one run besides.
+	fullNames = 640 << 20
 	// heapSlack is how much of the heap may be garbage before it is collected, bytes.
 	heapSlack = 128 << 20
 )
@@ -114,8 +123,8 @@ var errInterrupted = errors.New("interrupted")
 // newBudget is what one run may take to read files that it does not trust. It ends with ctx.
 func newBudget(ctx context.Context, o *namingOptions) *work.Budget {
 	steps, memory := int64(work.Steps), int64(work.Memory)
-	if o.allLines {
-		steps, memory = 2*steps, memory+allLines
+	if o.allLines() {
+		steps, memory = 2*steps, memory+fullNames
 	}
 	return stoppable(ctx, work.New(steps, memory))
 }
@@ -147,8 +156,8 @@ func charged(open debugfile.Open, b *work.Budget) debugfile.Open {
 
 // names is what the flags say of naming, with the files of finder, within b.
 func (o *namingOptions) names(finder *debugfile.Finder, b *work.Budget) resolve.Options {
-	return resolve.Options{Budget: b, NoSymbols: o.noSymbols, NoInlines: o.noInlines, NoLines: o.noLines,
-		Native: o.native, Files: symbol.NewFiles(finder, o.allLines)}
+	return resolve.Options{Budget: b, NoSymbols: o.level.word == "none", NoInlines: o.noLines(),
+		NoLines: o.noLines(), Native: o.native, Files: symbol.NewFiles(finder, o.allLines())}
 }
 
 // ownFile opens a file as we see it.

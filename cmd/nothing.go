@@ -21,7 +21,7 @@ func (e *emptyError) Error() string { return fmt.Sprintf("record %s: %s", e.of, 
 
 // expectsSamples says that a process which lives has some: what sleeps has none of CPU time, nor while it runs.
 func (r *recording) expectsSamples() bool {
-	return r.o.gil || !r.o.runningOnly && r.o.mode.word == "wall"
+	return r.o.gil || r.o.mode.word == "wall"
 }
 
 // sampled reports whether p has a sample. It may have time without any: what its threads took before their first.
@@ -59,7 +59,7 @@ func stillRuns(p procfs.Identity) bool {
 
 // unmetThreads says which of the threads that were asked for are not in p, which has samples of others.
 func (r *recording) unmetThreads(p *profile.Profile) (out []string) {
-	if r.o.runningOnly || r.o.gil || r.o.mode.word != "wall" {
+	if r.o.gil || r.o.mode.word != "wall" {
 		return nil
 	}
 	for _, tid := range r.o.tids {

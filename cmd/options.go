@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,8 @@ func (o *processOptions) register(f *pflag.FlagSet) {
 
 // outputFlag adds --output for a result that is text by default.
 func outputFlag(f *pflag.FlagSet, output *string) {
-	f.StringVarP(output, "output", "o", "-", "write to `FILE`, whole or not at all; - is standard output")
+	f.StringVarP(output, "output", "o", "-", "write to `FILE`; whole or not at all; its ending is the format; - is "+
+		"standard output")
 }
 
 // newColour is the value of --color where it is not given.
@@ -52,6 +54,40 @@ func (o *shownOptions) register(f *pflag.FlagSet, format choice, verbose string)
 	f.BoolVarP(&o.verbose, "verbose", "v", false, verbose)
 }
 
+// settle makes the ending of --output the format, and refuses one that contradicts --format.
+func (o *shownOptions) settle(f *pflag.FlagSet) error {
+	named := endingFormat(o.output)
+	if toStdout(o.output) || named == "" || named == o.format.word {
+		return nil
+	}
+	if f.Changed("format") {
+		return usageError{fmt.Errorf("-f %s with -o %q: the ending means %s", o.format.word, o.output, named)}
+	}
+	if !slices.ContainsFunc(o.format.among, func(w word) bool { return w.word == named }) {
+		return usageError{fmt.Errorf("-o %q: the ending means %s, and this is %s", o.output, named,
+			orList(o.format.among))}
+	}
+	o.format.word = named
+	return nil
+}
+
+// check settles the format, and refuses options of the command that have no effect.
+func (o *shownOptions) check(c *cobra.Command, besides ...string) error {
+	if err := o.settle(c.Flags()); err != nil {
+		return err
+	}
+	return checkEffects(c.Name(), c.Flags(), append(besides, o.circumstances()...)...)
+}
+
+// circumstances are those that the flags alone do not show.
+func (o *shownOptions) circumstances() []string {
+	all := []string{"format=" + o.format.word}
+	if !toStdout(o.output) {
+		all = append(all, toFile)
+	}
+	return all
+}
+
 // style is that of standard output, none of a file.
 func (o *shownOptions) style(a *app) report.Style {
 	if !toStdout(o.output) {
@@ -65,7 +101,7 @@ func (o *shownOptions) dumps(a *app, noGroup bool, names *namingOptions) (report
 	if o.format.word == "pprof" && toStdout(o.output) && isScreen(a.stdout) {
 		return report.Options{}, usageError{errors.New("-f pprof: standard output is a terminal; name a file with -o")}
 	}
-	return report.Options{Group: !noGroup, Verbose: o.verbose, NoInlines: names.noInlines, NoLines: names.noLines,
+	return report.Options{Group: !noGroup, Verbose: o.verbose, NoInlines: names.noLines(), NoLines: names.noLines(),
 		Native: names.native,
 		Style:  o.style(a), Width: a.lineWidth(o.output)}, nil
 }
@@ -73,7 +109,7 @@ func (o *shownOptions) dumps(a *app, noGroup bool, names *namingOptions) (report
 // dumpOptions are the flags of dump.
 type dumpOptions struct {
 	processOptions
-	coreOptions
+	fileOptions
 	tids       ids
 	children   bool
 	maxFrames  int
@@ -86,10 +122,15 @@ type dumpOptions struct {
 	kernel    bool
 	source    bool
 	noGroup   bool
+	all       bool
 	save      string
+	waits     bool
 	maxPause  time.Duration
 	rolling   bool
 	noStop    bool
+	// effects refuses options that have no effect besides what it is given.
+	effects func(besides ...string) error
+	sink    dumpSink // that dumps go to in place of the output, nil for none
 }
 
 // defaultFrames is how many frames of a thread are shown by default.
@@ -102,12 +143,14 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	o.processOptions.register(f)
 	f.BoolVar(&o.children, "children", false, "also all processes below them, the whole tree")
 	f.VarP(&o.tids, "tid", "t", "only the threads with these `TID`s")
-	o.coreOptions.register(f)
-	o.shownOptions.register(f, dumpForm(), "show how each frame was found, what was read and what was missing")
+	f.BoolVar(&o.waits, "waits", false, "show who waits for whom, without stopping anything")
+	o.fileOptions.register(f)
+	o.shownOptions.register(f, dumpForm(), "show addresses, calls and how frames were found; also what was missing")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
-	f.BoolVar(&o.source, "source", false, "show the source line of each frame, where the file is here; text only")
-	f.StringVar(&o.save, "save", "", "also save the registers and stack bytes in `FILE`, which 'fpstack symbolize' "+
-		"reads; may hold secrets")
+	f.BoolVar(&o.all, "all", false, "fold nothing away: idle threads, how threads begin; text only")
+	f.BoolVar(&o.source, "source", false, "show the source line of each frame; text only")
+	f.StringVar(&o.save, "save", "", "also save what was copied in `FILE`; 'fpstack FILE' shows it again anywhere; "+
+		"may hold secrets")
 	f.IntVar(&o.maxFrames, "max-frames", defaultFrames, "show at most `N` frames of a thread; 0: no limit")
 	f.IntVar(&o.skipFrames, "skip-frames", 0, "leave out the `N` innermost frames")
 	o.fiberOptions.register(f)
@@ -117,9 +160,9 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	dotnetFlag(f, &o.dotnetMap)
 	f.Var((*seconds)(&o.maxPause), "max-pause", "stop no thread for longer than this `TIME`")
 	f.BoolVar(&o.rolling, "rolling", false, "stop threads a few at a time, not all at one instant")
-	f.BoolVar(&o.noStop, "no-stop", false, "stop nothing: show what sleeps, and of what runs state and counters")
-	sections(f, "pid", "Processes and threads", "core", "Core files", "format", "Output", "max-frames", "Stacks",
-		"no-symbols", "Names", "max-pause", "Stops")
+	f.BoolVar(&o.noStop, "no-stop", false, "never stop threads; running ones show only state and counters")
+	sections(f, "pid", "Processes and threads", "sysroot", "Files", "format", "Output", "max-frames", "Stacks",
+		"names", "Names", "max-pause", "Stops")
 }
 
 // showsWaits reports whether the form has a place for who waits for whom.
@@ -129,12 +172,14 @@ func (o *dumpOptions) showsWaits() bool {
 
 // check refuses values that make no sense together.
 func (o *dumpOptions) check() error {
-	if err := o.checkCore(); err != nil {
+	if err := o.fileOptions.check(); err != nil {
 		return err
 	}
 	switch {
-	case len(o.pids) == 0 && len(o.byName) == 0 && o.core == "":
-		return usageError{errors.New("no process given: use -p PID or -n NAME")}
+	case o.none() && len(o.files) == 0:
+		return errNoProcess
+	case !o.none() && len(o.files) > 0:
+		return usageError{fmt.Errorf("%q and a process: show one after the other", o.files[0])}
 	case o.maxFrames < 0:
 		return usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
 	case o.skipFrames < 0:
@@ -143,14 +188,6 @@ func (o *dumpOptions) check() error {
 		return usageError{errors.New("--save -: a saved snapshot goes to a file; name one")}
 	case o.save != "" && o.save == o.output:
 		return usageError{fmt.Errorf("--save %q: -o names the same file", o.save)}
-	case o.source && o.format.word != "text":
-		return usageError{fmt.Errorf("--source with -f %s: only text shows source lines", o.format.word)}
-	}
-	if o.noStop && o.rolling {
-		return usageError{errors.New("--no-stop with --rolling: either nothing is stopped or a few at a time")}
-	}
-	if err := o.fiberOptions.check(o); err != nil {
-		return err
 	}
 	return o.namingOptions.check()
 }

@@ -28,7 +28,7 @@ type perfMapOptions struct {
 func (a *app) perfMapCommand() *cobra.Command {
 	o := &perfMapOptions{}
 	c := &cobra.Command{
-		Use:   "perf-map [OPTION…] -p PID | -n NAME",
+		Use:   "perf-map [OPTION…] PID | NAME",
 		Short: "Write a perf map, so that perf names code made at run time",
 		Long: `Write a perf map of a process: a text file that names the code which a runtime
 in it made, so that perf report and others name it too.
@@ -38,11 +38,11 @@ its memory, or from the jitdump that it writes. Code that is made later is not
 in the file: write it when perf record has ended, before the process ends.
 
 A file that is there is replaced only where -o names it.`,
-		Example: `  fpstack perf-map -p 4121         writes /tmp/perf-4121.map, where perf looks
-  fpstack perf-map -p 4121 -o -    to standard output`,
+		Example: `  fpstack perf-map 4121         writes /tmp/perf-4121.map, where perf looks
+  fpstack perf-map 4121 -o -    to standard output`,
 		Annotations: exitStatus("0", "it was written", "1", "a part of the code is not in it",
 			"2", "nothing was written"),
-		Args: noArgs,
+		Args: o.processOptions.args,
 		RunE: func(c *cobra.Command, _ []string) error { return a.perfMap(a.endable(c.Context()), o) },
 	}
 	f := c.Flags()
@@ -57,15 +57,14 @@ func (a *app) perfMap(ctx context.Context, o *perfMapOptions) error {
 		return err
 	}
 	if len(o.pids) != 1 {
-		return usageError{fmt.Errorf("one process is wanted, %d are given: use -p PID or -n NAME", len(o.pids))}
+		return usageError{fmt.Errorf("one process is wanted, %d are given", len(o.pids))}
 	}
 	pid := o.pids[0]
 	path := o.output
 	if path == "" {
 		path = perfmap.Path(pid)
 		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("%q is there: the process may write it itself, and perf reads it; name another file "+
-				"with -o, or this one to replace it", path)
+			return fmt.Errorf("%q exists: -o replaces it", path)
 		}
 	}
 	functions, lacks, err := listFunctions(pid, newBudget(ctx, &namingOptions{}))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,20 +29,27 @@ type pushOptions struct {
 	spoolLimit byteSize
 	spoolAge   time.Duration
 	tokenFile  string
-	tenant     string
+	headers    []string
 	ca         string
 	labels     []string
 
 	targets []*push.Target   // of to
+	header  http.Header      // of headers
 	own     []otlp.Attribute // of labels
 }
 
-// registerStore adds the flags that say which store and how it is reached.
+// registerStore adds the flags that say which store.
 func (o *pushOptions) registerStore(f *pflag.FlagSet) {
-	f.StringArrayVar(&o.to, "push", nil, "send profiles to the store at this `URL`: "+
+	o.spoolLimit, o.spoolAge = 256<<20, 24*time.Hour
+	f.StringArrayVar(&o.to, "push", nil, "send profiles to the store at this `URL`; its scheme is one of "+
 		strings.Join(push.Schemes(), ", ")+"; can be repeated")
+	f.StringArrayVar(&o.headers, "push-header", nil, "send this `HEADER`, as 'X-Scope-OrgID: team', or @FILE with "+
+		"some; can be repeated")
+}
+
+// registerTrust adds those that say how it is reached by what runs for long.
+func (o *pushOptions) registerTrust(f *pflag.FlagSet) {
 	f.StringVar(&o.tokenFile, "push-token-file", "", "send the token in file `F`, or in a credential of systemd")
-	f.StringVar(&o.tenant, "push-tenant", "", "send this `NAME` as X-Scope-OrgID")
 	f.StringVar(&o.ca, "push-ca", "", "trust the certificates in this `FILE` (PEM) and no others")
 }
 
@@ -52,18 +60,14 @@ func (o *pushOptions) registerLabels(f *pflag.FlagSet) {
 
 // registerSpool adds the flags of what waits for a store.
 func (o *pushOptions) registerSpool(f *pflag.FlagSet) {
-	o.spoolLimit, o.spoolAge = 256<<20, 24*time.Hour
 	f.StringVar(&o.spool, "spool", "", "keep in this `DIR` what a store does not take yet; by default in memory")
-	f.Var(&o.spoolLimit, "spool-limit", "the most that waits for a store, and that a folder of file:// holds")
-	f.Var((*seconds)(&o.spoolAge), "spool-age", "the oldest that waits for a store, and that a folder of file:// holds")
+	f.Var(&o.spoolLimit, "spool-limit", "maximum size of unsent profiles, and of a folder of file://")
+	f.Var((*seconds)(&o.spoolAge), "spool-age", "maximum age of unsent profiles, and of a folder of file://")
 }
 
 // check reads the flags.
 func (o *pushOptions) check() (err error) {
 	if len(o.to) == 0 {
-		if len(o.labels) > 0 || o.tokenFile != "" || o.tenant != "" || o.ca != "" || o.spool != "" {
-			return usageError{errors.New("--label, --push-… and --spool go with --push URL")}
-		}
 		return nil
 	}
 	seen := map[string]bool{}
@@ -78,8 +82,8 @@ func (o *pushOptions) check() (err error) {
 		seen[t.String()] = true
 		o.targets = append(o.targets, t)
 	}
-	if strings.TrimFunc(o.tenant, func(r rune) bool { return r > ' ' && r < 0x7f }) != "" {
-		return usageError{errors.New("--push-tenant: want printable characters without spaces")}
+	if o.header, err = push.ParseHeaders(o.headers); err != nil {
+		return usageError{fmt.Errorf("--push-header: %w", err)}
 	}
 	if o.own, err = push.ParseLabels(o.labels); err != nil {
 		return usageError{fmt.Errorf("--label: %w", err)}
@@ -113,7 +117,7 @@ func (o *pushOptions) open(stuckAfter time.Duration) (opened *outlets, odd []err
 		return nil, nil, err
 	}
 	for _, t := range o.targets {
-		s := push.Settings{Target: t, TLS: trust, TokenFile: credential(o.tokenFile), Tenant: o.tenant,
+		s := push.Settings{Target: t, TLS: trust, TokenFile: credential(o.tokenFile), Header: o.header,
 			Scope: otlp.Scope{Name: "fpstack", Version: version()}, StuckAfter: stuckAfter,
 			Limits: push.Limits{Bytes: int64(o.spoolLimit), Age: o.spoolAge}}
 		out, strange, err := opened.add(s, o.spool)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/procfs"
@@ -42,7 +43,7 @@ type recordOptions struct {
 func (a *app) recordCommand() *cobra.Command {
 	o := &recordOptions{colour: newColour(), format: profileForm()}
 	c := &cobra.Command{
-		Use:   "record [OPTION…] -p PID[,PID…] | -n NAME | -- CMD [ARG…]",
+		Use:   "record [OPTION…] PID… | NAME… | CMD [ARG…]",
 		Short: "Sample stacks over time into a flame graph or a profile",
 		Long: `Sample the stacks of processes over time and write a flame graph or a profile.
 
@@ -52,8 +53,10 @@ two samples.
 
 A recording ends after -d, when all processes have ended, or at Ctrl-C; all
 three write the result. A second Ctrl-C, a second later, discards it. A command
-after -- has fpstack's own files, environment and process group. If -d ends the
-recording first, fpstack waits for the command. Its exit status is passed on.
+has fpstack's own files, environment and process group. If -d ends the recording
+first, fpstack waits for the command. Its exit status is passed on. A word that
+is both a process and a program is refused: -n NAME is a process, -- CMD a
+command.
 
 The ending of -o chooses the format:
   ` + allEndings() + `
@@ -62,23 +65,27 @@ to a new file fpstack-PID.html or fpstack-CMD.html in the current folder.
 
 With --push the recording is sent to a profile store, each process by itself;
 without -o it is not written then. What the store has not taken after half a
-minute is kept: in --spool, or in a file fpstack-PID-unsent.pb.gz.`,
-		Example: `  fpstack record -p 4121 -d 30 -o out.html    half a minute as a flame graph
-  fpstack record -p 4121 -o out.pb.gz         until Ctrl-C, for go tool pprof
-  fpstack record -o build.html -- make -j8    a command and all that it starts
-  fpstack record -n nginx --mode cpu          CPU time alone, without waiting
-  fpstack record -p 4121 -d 10 | head         folded text for other tools
-  fpstack record -p 4121 -d 60 --push pyroscope://store:4040`,
+minute is kept in a file fpstack-PID-unsent.pb.gz.`,
+		Example: `  fpstack record 4121 -d 30 -o out.html    half a minute as a flame graph
+  fpstack record 4121 -o out.pb.gz         until Ctrl-C, for go tool pprof
+  fpstack record -o build.html make -j8    a command and all that it starts
+  fpstack record -n nginx --mode cpu       CPU time alone, without waiting
+  fpstack record 4121 -d 10 | head         folded text for other tools
+  fpstack record 4121 -d 60 --push pyroscope://store:4040`,
 		Annotations: exitStatus("0", "all processes were recorded",
 			"1", "some were not, or the result was saved in another folder", "2", "nothing was recorded or written",
-			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed",
-			"127", "-- CMD: it was not found", "other", "-- CMD: its own status, or 128 + N after signal N"),
-		RunE: func(c *cobra.Command, args []string) error {
-			command, err := o.check(c, args)
-			if err != nil {
+			"125", "CMD: fpstack itself failed", "126", "CMD: it cannot be executed",
+			"127", "CMD: it was not found", "other", "CMD: its own status, or 128 + N after signal N"),
+		Args: func(c *cobra.Command, words []string) error {
+			err := o.args(c, words, func() *pflag.FlagSet { return a.recordCommand().Flags() })
+			a.runs = o.command != nil
+			return err
+		},
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.check(a, c); err != nil {
 				return err
 			}
-			return a.record(a.endable(c.Context()), o, command)
+			return a.record(a.endable(c.Context()), o)
 		},
 	}
 	f := c.Flags()
@@ -87,43 +94,51 @@ minute is kept: in --spool, or in a file fpstack-PID-unsent.pb.gz.`,
 		"how long, as 30 (seconds) or 5m; by default until the end or Ctrl-C")
 	outputFlag(f, &o.output)
 	f.Lookup("output").DefValue, o.output = "", ""
-	f.VarP(&o.format, "format", "f", "format of the output, by default from the ending of -o")
+	f.VarP(&o.format, "format", "f", "format of the output; by default from the ending of -o")
 	o.samplingOptions.register(f)
 	o.viewOptions.register(f)
 	dotnetFlag(f, &o.dotnetMap)
 	f.BoolVar(&o.noSource, "no-source", false, "html: leave out the source lines of the functions seen")
 	o.registerStore(f)
-	o.registerLabels(f)
-	o.registerSpool(f)
 	f.BoolVar(&o.open, "open", false, "show the page in the browser of the desktop")
 	f.Var(&o.colour, "color", "use of colour in the summary")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary, only errors")
 	f.BoolVarP(&o.verbose, "verbose", "v", false,
-		"say what is recorded before it begins, and in the end what runtimes did not get")
+		"say what is recorded before it begins, and report which runtime data could not be read")
+	f.SetInterspersed(false) // what follows a command is the command's
 	sections(f, "pid", "Processes and threads", "duration", "Result", "rate", "Sampling", "max-frames", "Stacks",
-		"no-symbols", "Names",
+		"names", "Names",
 		"type", "What is written", "push", "Stores", "color", "Messages")
 	return c
 }
 
-// check refuses values that make no sense together, and gives the command to run.
-func (o *recordOptions) check(c *cobra.Command, args []string) ([]string, error) {
-	command, err := o.samplingOptions.check(c, args)
+// check refuses values that make no sense together.
+func (o *recordOptions) check(a *app, c *cobra.Command) error {
 	switch {
-	case err != nil:
-		return nil, err
-	case o.dotnetMap && command != nil:
-		return nil, usageError{errors.New("--dotnet-perf-map asks a process that runs: start the command with " +
-			"DOTNET_PerfMapEnabled=3 instead")}
 	case c.Flags().Changed("duration") && o.duration <= 0:
-		return nil, usageError{fmt.Errorf("--duration %v is not positive", o.duration)}
+		return usageError{fmt.Errorf("--duration %v is not positive", o.duration)}
 	case o.typ != "" && !slices.Contains([]string{"samples", "wall", "cpu"}, o.typ):
-		return nil, usageError{fmt.Errorf("--type %q: a recording has samples, wall and cpu", o.typ)}
+		return usageError{fmt.Errorf("--type %q: a recording has samples, wall and cpu", o.typ)}
 	}
 	if err := o.pushOptions.check(); err != nil {
-		return nil, err
+		return err
 	}
-	return command, o.viewOptions.check()
+	if err := o.samplingOptions.check(c); err != nil {
+		return err
+	}
+	return checkEffects("record", c.Flags(), o.subject(), "format="+o.formName(a))
+}
+
+// formName is the format that is written, "none" if nothing is.
+func (o *recordOptions) formName(a *app) string {
+	if len(o.to) > 0 && o.output == "" && o.format.word == "" {
+		return "none"
+	}
+	to, err := a.destine(o.output, o.format.word, "folded", "fpstack", o.open)
+	if err != nil || to.form == nil {
+		return "" // it is refused for that
+	}
+	return to.form.name
 }
 
 // recording is one run of record.
@@ -158,27 +173,27 @@ const recordGC = 30
 const nameGC = 10
 
 // record samples, writes, and says what was found.
-func (a *app) record(ctx context.Context, o *recordOptions, command []string) error {
+func (a *app) record(ctx context.Context, o *recordOptions) error {
 	unnamed, err := a.addNamed(&o.pids, o.byName)
 	if err != nil {
 		return err
 	}
 	var to destination
 	if len(o.to) == 0 || o.output != "" || o.format.word != "" {
-		if to, err = a.destine(o.output, o.format.word, "folded", recordStem(o.pids, command), o.open); err != nil {
+		if to, err = a.destine(o.output, o.format.word, "folded", recordStem(o.pids, o.command), o.open); err != nil {
 			return err
 		}
 	} else if o.open {
 		return usageError{errors.New("--open shows a file: name one with -o")}
 	}
 	debug.SetGCPercent(recordGC)
-	r := &recording{app: a, o: o, to: to, command: command, missing: unnamed > 0, unmap: func() {}}
+	r := &recording{app: a, o: o, to: to, command: o.command, missing: unnamed > 0, unmap: func() {}}
 	defer func() {
 		if r.release != nil {
 			r.release()
 		}
 	}()
-	if command == nil {
+	if o.command == nil {
 		defer r.heed(func(os.Signal) {})() // ctx ends by the first one
 		return r.run(ctx)
 	}
@@ -199,7 +214,7 @@ func (r *recording) run(ctx context.Context) error {
 	defer r.outlets.close()
 	finder := r.finder(context.Background(), &r.o.namingOptions) // names are looked up when ctx has ended
 	defer finder.Close()
-	options := r.o.sampler(context.Background(), r.command, finder)
+	options := r.o.sampler(context.Background(), finder)
 	options.KeepOrder = r.to.form != nil && r.to.form.order
 	r.rec = sampler.New(options)
 	defer r.rec.Close()
@@ -379,7 +394,7 @@ func (r *recording) write(p *profile.Profile) error {
 	if err != nil {
 		return err
 	}
-	if r.to.form.sources && !r.o.noSource && !r.o.static && r.sameFiles {
+	if r.to.form.sources && !r.o.noSource && r.sameFiles {
 		v.sources = sourceLines(p)
 	}
 	write := func(w io.Writer) error { return r.to.form.write(w, v) }

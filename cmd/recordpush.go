@@ -110,8 +110,7 @@ func (p *pushing) identity(process procfs.Identity) perprocess.Identity {
 	return *common
 }
 
-// send sends p to each store. What a store does not take stays in its spool, or, where there is none, in a file
-// beside.
+// send sends p to each store. What a store does not take is kept in a file.
 func (r *recording) send(p *profile.Profile) error {
 	if r.outlets == nil || len(p.Samples) == 0 {
 		return nil
@@ -142,8 +141,7 @@ func (r *recording) send(p *profile.Profile) error {
 	return nil
 }
 
-// reportSent says what became of what was put into out, and reports whether it has all been sent or is kept in a
-// spool.
+// reportSent says what became of what was put into out, and reports whether it has all been sent.
 func (r *recording) reportSent(out *push.Outlet) bool {
 	b := out.Balance()
 	lost := b.Taken - b.Sent
@@ -158,12 +156,7 @@ func (r *recording) reportSent(out *push.Outlet) bool {
 		err = fmt.Errorf("push to %s: %s: %w", out.Target(), b, trouble)
 	}
 	r.complain(err)
-	if r.o.spool == "" || b.Waiting < lost {
-		return false
-	}
-	fmt.Fprintf(r.stderr, "  They are kept in %s; the next command with that --spool and --push sends them.\n",
-		text.Message(r.o.spool))
-	return true
+	return false
 }
 
 // keepUnsent writes what stores did not take into a file, with the reason.

@@ -29,8 +29,8 @@ func (o *reportOptions) register(f *pflag.FlagSet) {
 	for _, c := range ci.Systems {
 		o.ci.among = append(o.ci.among, word{string(c.System), c.Means})
 	}
-	f.StringVar(&o.folder, "report", "", "also write text, JSON, a flame graph and saved stacks in folder `DIR`; one "+
-		"that has a report gets a numbered folder below it")
+	f.StringVar(&o.folder, "report", "", "write all facts in folder `DIR`; text, JSON, a flame graph, saved stacks; "+
+		"one that has a report gets a numbered folder below it")
 	f.BoolVar(&o.variables, "report-env", false, "with --report: also the values of the environment; may hold secrets")
 	f.StringVar(&o.junit, "junit", "", "also write the outcome as a JUnit test in `FILE`")
 	f.Var(&o.ci, "ci", "commands and annotations of a CI system")
@@ -47,6 +47,14 @@ func (o *reportOptions) withDefaults() *reportOptions {
 		filled.junit = places.JUnit
 	}
 	return &filled
+}
+
+// folderGiven is the circumstance that there is a folder for the report, named by --report or by the environment.
+func (o *reportOptions) folderGiven() string {
+	if o.withDefaults().folder == "" {
+		return ""
+	}
+	return "report"
 }
 
 // system is the CI system whose commands are written.

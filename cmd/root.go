@@ -11,13 +11,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fpstack/fpstack/hang/supervise"
 	"github.com/fpstack/fpstack/outfile"
-	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/text"
 )
 
@@ -53,6 +51,7 @@ type app struct {
 	unheed         func()        // ends what endable began
 	oom            supervise.OOMScore
 	args           []string // the command line
+	runs           bool     // it is to run a command and to pass its status on
 }
 
 // Run runs the command line args of this process and returns its exit status. Results go to standard output,
@@ -119,20 +118,22 @@ func (a *app) complain(err error) {
 func (a *app) root() *cobra.Command {
 	o := &dumpOptions{}
 	c := &cobra.Command{
-		Use:   "fpstack [OPTION…] PID… | -p PID[,PID…] | -n NAME",
+		Use:   "fpstack [OPTION…] PID… | NAME… | FILE…",
 		Short: "Show what every thread of a process is doing",
-		Long: `fpstack shows the stack of every thread of a running process: what it is doing,
-or where it hangs. Threads are stopped for about a millisecond, and nothing in
-the process is changed.`,
-		Example: `  fpstack 4121                               every thread of process 4121
-  fpstack -n nginx                           of every process named nginx
-  fpstack -p 4121 --children                 of it and all processes below
-  fpstack -p 4121 -f json                    for programs
-  fpstack --core core                        of a core file
-  fpstack record -p 4121 -d 30 -o out.html   where its time goes, a flame graph
-  fpstack top -p 4121                        the same live`,
+		Long: `Show what every thread of a running process is doing, or where it hangs.
+
+Threads are stopped for about a millisecond, and nothing in the process is
+changed. A process is meant by its id or by its name. A core file, what --save
+wrote and a dump in JSON are shown by their name.`,
+		Example: `  fpstack 4121                       what each thread of process 4121 is doing
+  fpstack record 4121 -o out.html    where its time goes: a flame graph
+  fpstack top nginx                  the same live, of all processes named nginx
+  fpstack hang 4121                  does it hang, and why
+  fpstack run make test              run a command; if it hangs, say why, end it
+  fpstack flame a.pb.gz -o a.html    a flame graph of a profile, or a comparison
+  fpstack doctor 4121                what keeps fpstack from it, and the remedy`,
 		Annotations:   exitStatus(dumpStatus...),
-		Args:          func(c *cobra.Command, args []string) error { return a.pidArgs(c, args, &o.pids) },
+		Args:          func(c *cobra.Command, words []string) error { return a.rootArgs(c, o, words) },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// Beyond so many edits no command is proposed for a word.
@@ -144,7 +145,7 @@ the process is changed.`,
 			_, err := fmt.Fprint(c.OutOrStdout(), versionText())
 			return err
 		}
-		return a.dump(c.Context(), o)
+		return a.dumpCalled(c, o)
 	}
 	c.SetErr(a.stderr)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
@@ -156,36 +157,10 @@ the process is changed.`,
 	return c
 }
 
-// pidArgs takes words that are process ids as -p does, so that fpstack 4121 works as pstack 4121 does.
-func (a *app) pidArgs(c *cobra.Command, args []string, pids *ids) error {
-	for _, word := range args {
-		if pids.Set(word) == nil {
-			continue
-		}
-		err := fmt.Errorf("unknown command or argument %q", word)
-		a.addRest(c)
-		near := c.SuggestionsFor(word)
-		all, _ := programs()
-		switch {
-		case len(procfs.Named(all, word)) > 0:
-			near = []string{"-n " + word}
-		case len(near) == 0:
-			for _, name := range procfs.Similar(all, word) {
-				near = append(near, "-n "+name)
-			}
-		}
-		if len(near) > 0 {
-			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
-		}
-		return usageError{err}
-	}
-	return nil
-}
-
 // noArgs refuses words that no flag takes.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("unknown command or argument %q", args[0])}
+		return usageError{fmt.Errorf("unknown argument %q", args[0])}
 	}
 	return nil
 }

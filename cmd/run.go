@@ -44,39 +44,42 @@ func (a *app) runCommand() *cobra.Command {
 	o.leftovers = choice{"WHAT", "leave", []word{{"leave", "they go on, as they would without fpstack"},
 		{"wait", "wait until they have ended too"}, {"kill", "end them"}}}
 	c := &cobra.Command{
-		Use:   "run [OPTION…] -- CMD [ARG…]",
+		Use:   "run [OPTION…] CMD [ARG…]",
 		Short: "Run a command; if it hangs, say why and end it",
 		Long: `Run a command. If it reaches a limit, or if somebody ends it, say what all its
 processes are doing and why, and end them.
 
 Until then nothing is attached to it. It has fpstack's own files, environment,
 limits and terminal, and its exit status is passed on; 124 after a limit.`,
-		Example: `  fpstack run --deadline 25m -- make test      say why and end it, in 25 minutes
-  fpstack run --idle 4m -- npm test            when nothing moves for 4 minutes
-  fpstack run --deadline auto -- go test ./…   before the limit of the CI system
-  fpstack run --report hang/ -- ctest          and keep everything in a folder`,
+		Example: `  fpstack run --deadline 25m make test         say why and end it, in 25 minutes
+  fpstack run --idle 4m npm test               when nothing moves for 4 minutes
+  fpstack run --deadline auto go test ./…      before the limit of the CI system
+  fpstack run --report hang/ ctest             and keep everything in a folder`,
 		Annotations: exitStatus("0", "CMD's own status was 0", "124", "a limit was reached",
 			"125", "fpstack itself failed",
 			"126", "CMD cannot be executed", "127", "CMD was not found",
 			"other", "CMD's own; if a signal ended CMD, it ends fpstack too"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New("no command given: fpstack run [OPTION…] -- CMD")}
+				return usageError{errors.New("no command given: fpstack run [OPTION…] CMD")}
+			}
+			if err := checkEffects("run", c.Flags(), o.folderGiven()); err != nil {
+				return err
 			}
 			return a.run(o, args)
 		},
 	}
 	f := c.Flags()
 	o.register(f)
-	sections(f, "deadline", "When it hangs", "grace", "How it ends", "report", "What is written", "no-symbols", "Names")
+	sections(f, "deadline", "When it hangs", "grace", "How it ends", "report", "What is written", "names", "Names")
 	f.SetInterspersed(false) // what follows the command is the command's
 	return c
 }
 
 func (o *runOptions) register(f *pflag.FlagSet) {
-	f.Var(&o.deadline, "deadline", "CMD may take so long, as 25m; auto: what the CI system says, less a margin")
+	f.Var(&o.deadline, "deadline", "CMD may take this `TIME|auto`; auto: what the CI system says, less a margin")
 	f.Var((*seconds)(&o.limits.Warn), "warn", "after this `TIME` say what CMD is doing, and go on")
-	f.Var((*seconds)(&o.limits.Idle), "idle", "CMD may be idle for this `TIME`: no CPU, no data, no output")
+	f.Var((*seconds)(&o.limits.Idle), "idle", "CMD may be idle for this `TIME`; no CPU, no data, no output")
 	f.Var(&o.idleCPU, "idle-cpu", "a process that uses less than this `SHARE` of a CPU is idle")
 	f.Var((*seconds)(&o.limits.Silent), "idle-output", "CMD may write nothing for this `TIME`")
 	f.Var(&o.dumpSignal, "dump-signal", "on this `SIGNAL` to fpstack, say what CMD is doing, and go on; "+
@@ -97,9 +100,6 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 // run runs the command, and ends as it ended.
 func (a *app) run(o *runOptions, argv []string) error {
 	if err := o.namingOptions.check(); err != nil {
-		return err
-	}
-	if err := o.cores.check(&o.reportOptions); err != nil {
 		return err
 	}
 	r := newRunner(a, o, argv)

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -24,17 +23,9 @@ type treeCores struct {
 
 func (o *treeCores) register(f *pflag.FlagSet) {
 	o.limit = 2 << 30
-	f.BoolVar(&o.on, "core", false, "with --report: before the end write a core file of each process; holds all its "+
-		"memory, secrets too")
+	f.BoolVar(&o.on, "core", false, "with --report: write a core file of each process; holds all its memory, secrets "+
+		"too")
 	f.Var(&o.limit, "core-limit", "with --core: at most `SIZE` of memory in all core files together")
-}
-
-// check refuses cores that have no place.
-func (o *treeCores) check(report *reportOptions) error {
-	if o.on && report.withDefaults().folder == "" {
-		return usageError{errors.New("--core without --report: core files are written to the folder of the report")}
-	}
-	return nil
 }
 
 // keepCores writes a core of each process into the report, that of the culprit first, and says where they are.

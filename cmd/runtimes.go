@@ -15,7 +15,7 @@ func runtimesOf(t *vm.Table) func(module.Image) sampler.Runtimes {
 // vms recognises runtimes, with source maps if they are wanted.
 func (o *namingOptions) vms(b *work.Budget) *vm.Table {
 	t := vm.NewTable(vm.Kinds, b)
-	if o.sourceMaps && !o.noLines {
+	if o.allLines() {
 		t.Translate()
 	}
 	return t

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -16,10 +15,10 @@ const maxRate = 1e6
 // samplingOptions are the flags that say how a process is sampled over time.
 type samplingOptions struct {
 	processOptions
+	command     []string // to run, nil for none
 	tids        ids
 	rate        float64
 	mode        choice
-	runningOnly bool
 	gil         bool
 	kernel      bool
 	maxOverhead share
@@ -35,8 +34,8 @@ type samplingOptions struct {
 // registerProcesses adds the flags that say what is sampled.
 func (o *samplingOptions) registerProcesses(f *pflag.FlagSet) {
 	o.processOptions.register(f)
-	f.BoolVar(&o.children, "children", false, "also all processes below them, as they come and go; by default only "+
-		"for -- CMD")
+	f.BoolVar(&o.children, "children", false, "also all processes below them; as they come and go; by default only "+
+		"for CMD")
 	f.VarP(&o.tids, "tid", "t", "only the threads with these `TID`s")
 }
 
@@ -48,11 +47,9 @@ func (o *samplingOptions) register(f *pflag.FlagSet) {
 		{"cpu", "the CPU time that the thread used since then"}}}
 	f.Float64VarP(&o.rate, "rate", "F", 99, "take `N` samples a second; 0: as many as possible")
 	f.Var(&o.mode, "mode", "what a sample counts for")
-	f.BoolVar(&o.runningOnly, "running-only", false, "leave out threads that sleep; none of them is stopped")
 	f.BoolVar(&o.gil, "gil", false, "count a thread of Python only while it holds the GIL")
 	f.BoolVar(&o.kernel, "kernel", false, "also where in the kernel threads wait; needs root")
-	f.Var(&o.maxOverhead, "max-overhead", "sample less often when fpstack takes more than this `SHARE` of one CPU; "+
-		"0: never")
+	f.Var(&o.maxOverhead, "max-overhead", "take at most this `SHARE` of one CPU; else sample less often; 0: no limit")
 	f.Var((*seconds)(&o.maxPause), "max-pause", "stop timeout: a thread that needs more than this `TIME` is let go "+
 		"until the next sample")
 	f.BoolVar(&o.repairEINTR, "repair-eintr", false,
@@ -63,27 +60,10 @@ func (o *samplingOptions) register(f *pflag.FlagSet) {
 	o.namingOptions.register(f)
 }
 
-// check refuses values that make no sense together. command is what comes after --.
-func (o *samplingOptions) check(c *cobra.Command, args []string) (command []string, err error) {
-	dash := c.ArgsLenAtDash()
-	if dash < 0 && len(args) > 0 || dash > 0 {
-		return nil, usageError{fmt.Errorf("unknown argument %q; a command to run comes after --", args[0])}
-	}
-	if len(args) > 0 {
-		command = args
-	}
-	switch {
-	case len(args) == 0 && dash == 0:
-		return nil, usageError{fmt.Errorf("no command after --")}
-	case len(args) > 0 && len(o.pids)+len(o.byName) > 0:
-		return nil, usageError{fmt.Errorf("-p or -n together with a command: give one of them")}
-	case len(args) == 0 && len(o.pids)+len(o.byName) == 0:
-		return nil, usageError{fmt.Errorf("nothing to sample: give -p PID, -n NAME or -- CMD")}
-	case len(args) > 0 && len(o.tids) > 0:
-		return nil, usageError{fmt.Errorf("-t with a command: its thread ids are not known yet")}
-	}
+// check refuses values that make no sense together.
+func (o *samplingOptions) check(c *cobra.Command) error {
 	o.childrenSet = c.Flags().Changed("children")
-	return command, o.checkHow()
+	return o.checkHow()
 }
 
 // checkHow refuses values of how a process is sampled.
@@ -91,8 +71,6 @@ func (o *samplingOptions) checkHow() error {
 	switch {
 	case !(o.rate >= 0 && o.rate <= maxRate) || o.rate != 0 && o.rate < 0.001:
 		return usageError{fmt.Errorf("--rate %v: want 0.001 to %v samples a second, or 0", o.rate, math.Round(maxRate))}
-	case o.kernel && (o.runningOnly || o.mode.word == "cpu"):
-		return usageError{errors.New("--kernel shows where threads wait; --running-only and --mode cpu leave that out")}
 	case o.maxFrames < 0:
 		return usageError{fmt.Errorf("--max-frames %d is negative", o.maxFrames)}
 	}
@@ -100,6 +78,4 @@ func (o *samplingOptions) checkHow() error {
 }
 
 // follow reports whether processes below the given ones are followed.
-func (o *samplingOptions) follow(command []string) bool {
-	return o.children || !o.childrenSet && len(command) > 0
-}
+func (o *samplingOptions) follow() bool { return o.children || !o.childrenSet && len(o.command) > 0 }

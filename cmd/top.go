@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/fpstack/fpstack/hang/supervise"
@@ -47,26 +48,29 @@ type topOptions struct {
 func (a *app) topCommand() *cobra.Command {
 	o := &topOptions{}
 	c := &cobra.Command{
-		Use:   "top [OPTION…] -p PID[,PID…] | -n NAME | -- CMD [ARG…]",
+		Use:   "top [OPTION…] PID… | NAME… | CMD [ARG…]",
 		Short: "Show live which functions take the time",
 		Long: `Show live which functions take the time, in a table that is updated each second.
 
 Threads that wait in the kernel are hidden until i is pressed; ? lists the keys.
 Where standard output is not a terminal the table is written as text, each
 second or, with --once, one time.`,
-		Example: `  fpstack top -p 4121
-  fpstack top -p 4121 --once 10 --idle     ten seconds as text, waits too
-  fpstack top -- make -j4                  a command and all that it starts`,
+		Example: `  fpstack top 4121
+  fpstack top 4121 --once 10 --idle     ten seconds as text, waits too
+  fpstack top make -j4                  a command and all that it starts`,
 		Annotations: exitStatus("0", "all processes were shown", "1", "some were not", "2", "nothing was shown",
-			"125", "-- CMD: fpstack itself failed", "126", "-- CMD: it cannot be executed", "127",
-			"-- CMD: it was not found"),
-		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			command, err := o.check(c, args)
-			if err != nil {
+			"125", "CMD: fpstack itself failed", "126", "CMD: it cannot be executed", "127",
+			"CMD: it was not found"),
+		Args: func(c *cobra.Command, words []string) error {
+			err := o.args(c, words, func() *pflag.FlagSet { return a.topCommand().Flags() })
+			a.runs = o.command != nil
+			return err
+		},
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.check(c); err != nil {
 				return err
 			}
-			return a.top(a.endable(c.Context()), o, command)
+			return a.top(a.endable(c.Context()), o)
 		},
 	}
 	f := c.Flags()
@@ -89,21 +93,25 @@ second or, with --once, one time.`,
 	f.BoolVar(&o.json, "json", false, "write JSON, a document a line")
 	f.Var(&o.colour, "color", "use of colour")
 	o.samplingOptions.register(f)
+	f.SetInterspersed(false) // what follows a command is the command's
 	sections(f, "pid", "Processes and threads", "sort", "Table", "rate", "Sampling", "max-frames", "Stacks",
-		"no-symbols", "Names")
+		"names", "Names")
 	return c
 }
 
 // check refuses values that make no sense together.
-func (o *topOptions) check(c *cobra.Command, args []string) (command []string, err error) {
+func (o *topOptions) check(c *cobra.Command) error {
 	if o.window < time.Second || o.window > time.Hour {
-		return nil, usageError{fmt.Errorf("--window %v: want 1s to 1h", o.window)}
+		return usageError{fmt.Errorf("--window %v: want 1s to 1h", o.window)}
 	}
-	return o.samplingOptions.check(c, args)
+	if err := checkEffects("top", c.Flags(), o.subject()); err != nil {
+		return err
+	}
+	return o.samplingOptions.check(c)
 }
 
 // top samples until a person quits, --once is over, or everything has ended.
-func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
+func (a *app) top(ctx context.Context, o *topOptions) error {
 	live := !o.json && o.once == 0 && isTerminal(a.stdout)
 	if live && !supervise.InForeground() {
 		return errBackground
@@ -117,11 +125,11 @@ func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	}
 	finder := a.finder(ctx, &o.namingOptions)
 	defer finder.Close()
-	r := sampler.New(o.sampler(ctx, command, finder))
+	r := sampler.New(o.sampler(ctx, finder))
 	defer r.Close()
 	pids := o.pids
-	if len(command) > 0 {
-		child, err := a.startTopped(command, live)
+	if len(o.command) > 0 {
+		child, err := a.startTopped(o.command, live)
 		if err != nil {
 			a.complain(err)
 			return statusError(startStatus(err))
@@ -133,7 +141,7 @@ func (a *app) top(ctx context.Context, o *topOptions, command []string) error {
 	if missing == len(pids) {
 		return errNothing
 	}
-	if err := a.showTop(ctx, r, o, live, topTitle(pids, command)); err != nil {
+	if err := a.showTop(ctx, r, o, live, topTitle(pids, o.command)); err != nil {
 		return err
 	}
 	if missing+unnamed > 0 {
@@ -217,16 +225,16 @@ func (a *app) printOptions(o *topOptions) top.PrintOptions {
 
 // sampler is what the flags say of the sampling, with the debug files that finder finds.
 // Reading them ends with ctx.
-func (o *samplingOptions) sampler(ctx context.Context, command []string, finder *debugfile.Finder) sampler.Options {
+func (o *samplingOptions) sampler(ctx context.Context, finder *debugfile.Finder) sampler.Options {
 	budget := newBudget(ctx, &o.namingOptions)
 	table := o.vms(budget)
 	if o.gil {
 		table.CopyHolders()
 	}
-	opt := sampler.Options{Runtimes: runtimesOf(table), Rate: o.rate, RunningOnly: o.runningOnly, LockHolders: o.gil,
+	opt := sampler.Options{Runtimes: runtimesOf(table), Rate: o.rate, LockHolders: o.gil,
 		KernelStacks: o.kernel,
 		MaxOverhead:  float64(o.maxOverhead),
-		Children:     o.follow(command), TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.mode(),
+		Children:     o.follow(), TIDs: o.tids, MaxFrames: o.maxFrames, Unwind: o.unwind.mode(),
 		RepairEINTR: o.repairEINTR, MaxPause: o.maxPause,
 		Names: o.names(finder, budget)}
 	if o.mode.word == "cpu" {

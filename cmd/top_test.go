@@ -35,7 +35,7 @@ func TestTopUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"top"}, {"top", "-p", "1", "--", "true"}, {"top", "-p", "1", "--once", "0"},
 		{"top", "-p", "1", "--sort", "size"},
-		{"top", "-p", "1", "--by", "file"}, {"top", "-p", "1", "--window", "1ms"}, {"top", "word"}, {"top", "--"},
+		{"top", "-p", "1", "--by", "file"}, {"top", "-p", "1", "--window", "1ms"}, {"top", "--"},
 	} {
 		var out, complaint bytes.Buffer
 		if got := Execute(args, &out, &complaint); got != statusUsage || out.Len() > 0 {

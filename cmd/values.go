@@ -23,13 +23,15 @@ func (v *ids) String() string {
 }
 
 func (v *ids) Set(s string) error {
+	all := *v
 	for _, text := range strings.Split(s, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || n <= 0 || n > 1<<22 { // PID_MAX_LIMIT
 			return fmt.Errorf("%q is not an id; -n takes names", text)
 		}
-		*v = append(*v, n)
+		all = append(all, n)
 	}
+	*v = all
 	return nil
 }
 

@@ -2,14 +2,11 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/report"
@@ -18,60 +15,10 @@ import (
 	"github.com/fpstack/fpstack/waits/live"
 )
 
-// waitsOptions are the flags of waits.
-type waitsOptions struct {
-	processOptions
-	children bool
-	stacks   bool
-	noGroup  bool
-	shownOptions
-}
-
-func (a *app) waitsCommand() *cobra.Command {
-	o := &waitsOptions{}
-	c := &cobra.Command{
-		Use:   "waits [OPTION…] PID… | -p PID[,PID…] | -n NAME",
-		Short: "Show who waits for whom, and deadlocks, without stopping anything",
-		Long: `Show what each thread waits for, who could end that, and whether threads wait
-for each other: deadlocks come first.
-
-It reads what the kernel shows and the words of locks while the process runs.
-Nothing is stopped, so no call of the process is interrupted.`,
-		Example: `  fpstack waits 4121                    the threads of process 4121
-  fpstack waits -p 4121 --children      of it and all processes below, one graph
-  fpstack waits -p 4121 --stacks        with the stacks of what sleeps
-  fpstack waits -p 4121 -v              with what was read
-  fpstack waits -p 4121 -f json         for programs`,
-		Annotations: exitStatus(dumpStatus...),
-		Args:        func(c *cobra.Command, args []string) error { return a.pidArgs(c.Root(), args, &o.pids) },
-		RunE:        func(c *cobra.Command, _ []string) error { return a.waits(c.Context(), o) },
-	}
-	f := c.Flags()
-	o.processOptions.register(f)
-	f.BoolVar(&o.children, "children", false, "also all processes below them, the whole tree")
-	o.shownOptions.register(f, textOrJSON(), "show what each wait was seen by")
-	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where they wait for the same")
-	f.BoolVar(&o.stacks, "stacks", false, "show the stacks of what sleeps too, as 'fpstack dump --no-stop' does")
-	sections(f, "pid", "Processes", "format", "Output")
-	return c
-}
-
-// dump is the dump that shows the same with stacks.
-func (o *waitsOptions) dump() *dumpOptions {
-	d := &dumpOptions{processOptions: o.processOptions, children: o.children, shownOptions: o.shownOptions,
-		noGroup: o.noGroup, noStop: true, unwind: newUnwindMode(), maxFrames: defaultFrames, maxPause: time.Second}
-	d.format = dumpForm()
-	d.format.word = o.format.word
-	d.goroutines.on, d.tasks.on, d.greenlets.on = true, true, true
-	return d
-}
-
-func (a *app) waits(ctx context.Context, o *waitsOptions) error {
-	if len(o.pids) == 0 && len(o.byName) == 0 {
-		return usageError{errors.New("no process given: use -p PID or -n NAME")}
-	}
-	if o.stacks {
-		return a.dump(ctx, o.dump())
+// waits shows who waits for whom, and deadlocks, without stopping anything.
+func (a *app) waits(ctx context.Context, o *dumpOptions) error {
+	if o.none() {
+		return errNoProcess
 	}
 	ctx = a.endable(ctx)
 	missing, err := a.addNamed(&o.pids, o.byName)
@@ -105,7 +52,7 @@ func (a *app) waits(ctx context.Context, o *waitsOptions) error {
 }
 
 // beginWaits reads the processes for the first time, and counts those that cannot be inspected.
-func (a *app) beginWaits(ctx context.Context, w *waiting, o *waitsOptions) (missing int) {
+func (a *app) beginWaits(ctx context.Context, w *waiting, o *dumpOptions) (missing int) {
 	var not []live.Uninspected
 	w.facts, not = w.source.Begin(ctx, withChildren(o.pids, o.children))
 	for _, u := range not {
@@ -141,7 +88,7 @@ const mostWalked = 256
 // walkAsleep names the functions on the stacks of threads that sleep, and reports whether any was named.
 func (a *app) walkAsleep(ctx context.Context, w *waiting, pid int, tids []int) bool {
 	o := &dumpOptions{tids: tids, unwind: newUnwindMode(), maxFrames: maxNamed, noStop: true}
-	o.maxPause, o.format = time.Second, dumpForm()
+	o.maxPause, o.format, o.fibers = time.Second, dumpForm(), newFibers()
 	d := a.newDumping(ctx, o)
 	defer d.close()
 	d.waiting = w

@@ -40,7 +40,7 @@ func TestWaitsForOurselves(t *testing.T) {
 		}
 	}
 	var out, complaint bytes.Buffer
-	status := Execute([]string{"waits", "-p", fmt.Sprint(c.Process.Pid)}, &out, &complaint)
+	status := Execute([]string{"--waits", "-p", fmt.Sprint(c.Process.Pid)}, &out, &complaint)
 	if strings.Contains(complaint.String(), "permi") {
 		t.Skip(complaint.String())
 	}

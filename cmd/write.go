@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -84,10 +85,9 @@ func (f *form) unitNote(v *view) string {
 
 func writeFolded(w io.Writer, v *view) error {
 	o := v.options
-	opt := flame.FoldedOptions{Type: -1, Threads: o.threads || o.threadIDs, ThreadIDs: o.threadIDs,
-		Annotate: o.annotate, Warn: v.warn}
+	opt := flame.FoldedOptions{Type: -1, Threads: o.threads, Warn: v.warn}
 	if v.diff != nil {
-		return flame.WriteFoldedDiff(w, v.diff, opt)
+		return usageError{errors.New("a comparison as folded text: a line has one number; choose another format")}
 	}
 	return flame.WriteFolded(w, v.profile, opt)
 }
@@ -118,8 +118,8 @@ func writeSpeedscope(w io.Writer, v *view) error {
 
 func (v *view) page() page.Options {
 	o := v.options
-	return page.Options{Type: v.profile.Default, Title: o.title, Threads: o.threads || o.threadIDs,
+	return page.Options{Type: v.profile.Default, Title: o.title, Threads: o.threads,
 		MinShare: float64(o.minShare),
-		All:      o.all, Static: o.static, Waits: o.waits, Width: o.width, Sources: v.sources, Diff: v.diff,
+		All:      o.all, Waits: o.waits, Sources: v.sources, Diff: v.diff,
 		Warn: v.warn}
 }

@@ -32,6 +32,9 @@ func TestEveryFormWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range forms {
+			if forms[i].name == "folded" && old != nil {
+				continue // it has one number a line
+			}
 			var out bytes.Buffer
 			if err := forms[i].write(&out, v); err != nil || out.Len() == 0 {
 				t.Errorf("%s of a comparison %v: %d bytes, %v", forms[i].name, old != nil, out.Len(), err)

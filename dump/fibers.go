@@ -14,27 +14,20 @@ import (
 	"github.com/fpstack/fpstack/vm"
 )
 
-// Fibers says whether a dump lists the fibers of one kind, which a runtime schedules by itself, as goroutines.
+// Fibers says whether a dump lists what runtimes schedule by themselves, as goroutines.
 type Fibers int
 
 const (
 	NoFibers    Fibers = iota
 	AllFibers          // where there are any
-	AskedFibers        // and it is a problem where there are none, or where they cannot be listed
+	AskedFibers        // and it is a problem where there are none of any kind, or where some cannot be listed
 )
-
-// FiberModes say it of each kind, as its runtime calls it: "goroutine". Those that are not named are not listed.
-type FiberModes map[string]Fibers
-
-// Asked reports whether any kind is wanted whatever it takes.
-func (m FiberModes) Asked() bool {
-	return slices.Contains(slices.Collect(gomaps.Values(m)), AskedFibers)
-}
 
 // fiberWalk walks the stacks of fibers, and keeps each stack that several have once.
 type fiberWalk struct {
-	modes   FiberModes
+	mode    Fibers
 	listers []vm.FiberLister
+	notes   []string         // what may be missing
 	refused map[string]error // why those of a kind are not listed
 	fibers  []snapshot.Fiber
 	ends    []int // of listers: behind the last of fibers that each listed
@@ -59,11 +52,14 @@ type fiberStack struct {
 }
 
 // open learns where the fibers of the process are, before it is stopped.
-func (w *fiberWalk) open(runtimes *vm.Process, modes FiberModes) {
-	w.modes, w.refused = modes, map[string]error{}
+func (w *fiberWalk) open(runtimes *vm.Process, opt *Options) {
+	w.mode, w.refused = opt.Fibers, map[string]error{}
+	if w.mode == NoFibers {
+		return
+	}
 	for _, l := range runtimes.FiberListers() {
 		kind := l.FiberKind()
-		if modes[kind] == NoFibers {
+		if _, copies := l.(snapshot.ProcessCopier); copies && opt.uncopied {
 			continue
 		}
 		switch present, err := l.OpenFibers(); {
@@ -80,7 +76,10 @@ func (w *fiberWalk) open(runtimes *vm.Process, modes FiberModes) {
 func (w *fiberWalk) list(snap *snapshot.Snapshot) map[int]mem.Span[mem.Addr] {
 	for _, l := range w.listers {
 		fibers, err := l.Fibers(snap)
-		if err != nil {
+		switch {
+		case errors.Is(err, vm.ErrChanged) && w.mode != AskedFibers:
+			w.notes = append(w.notes, err.Error())
+		case err != nil:
 			snap.Problems = append(snap.Problems, err.Error())
 		}
 		w.fibers = append(w.fibers, fibers...)
@@ -160,25 +159,19 @@ func (w *fiberWalk) keep(createdBy mem.Addr) int {
 	return at
 }
 
-// noFibers is why a process has none of a kind, where that was asked for.
-var noFibers = map[string]string{"goroutine": "no goroutines: it is no Go program",
-	"task":           "no tasks: it is no Python program that uses asyncio, or one that cannot be read",
-	"virtual thread": "no virtual threads: it is no Java program that has started any, or one that cannot be read",
-	"greenlet":       "no greenlets: it is no Python program that uses them, or one that cannot be read"}
-
 // report says in d why fibers are not listed: as a problem where they were asked for, else as a note.
 func (w *fiberWalk) report(d *profile.Dump) {
-	for _, kind := range slices.Sorted(gomaps.Keys(w.modes)) {
-		asked, refused := w.modes[kind] == AskedFibers, w.refused[kind]
-		listed := slices.ContainsFunc(w.listers, func(l vm.FiberLister) bool { return l.FiberKind() == kind })
-		switch {
-		case refused == nil && !listed && asked:
-			d.Problems = append(d.Problems, noFibers[kind])
-		case refused == nil:
-		case asked:
-			d.Problems = append(d.Problems, refused.Error())
-		default:
-			d.Notes = append(d.Notes, refused.Error())
+	d.Notes = append(d.Notes, w.notes...)
+	asked := w.mode == AskedFibers
+	for _, kind := range slices.Sorted(gomaps.Keys(w.refused)) {
+		if asked {
+			d.Problems = append(d.Problems, w.refused[kind].Error())
+		} else {
+			d.Notes = append(d.Notes, w.refused[kind].Error())
 		}
+	}
+	if asked && len(w.listers) == 0 && len(w.refused) == 0 {
+		d.Problems = append(d.Problems, "no goroutines, tasks, greenlets, virtual threads or async calls: no "+
+			"runtime that has them, or none that can be read")
 	}
 }

@@ -33,7 +33,7 @@ func replayGoroutines(t *testing.T, change func(s *snapshot.Snapshot)) *profile.
 	change(s)
 	elf := gunzip(t, amd64Recorded+"goroutines.elf.gz")
 	opt := options()
-	opt.Fibers = dump.FiberModes{"goroutine": dump.AllFibers}
+	opt.Fibers = dump.AllFibers
 	d, err := dump.NewReplayer(bytes.NewReader(file(t, s)), func(f *snapshot.File) (*module.File, error) {
 		return &module.File{Data: elf, Path: f.Path}, nil
 	}, opt).Next()

@@ -17,7 +17,7 @@ func BenchmarkReadFolded(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		p, report, err := ReadFolded(f, FoldedReadOptions{})
+		p, report, err := ReadFolded(f)
 		f.Close()
 		if err != nil {
 			b.Fatal(err)

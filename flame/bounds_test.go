@@ -70,39 +70,6 @@ func TestFoldedTextIsBounded(t *testing.T) {
 	}
 }
 
-// A comparison is bounded as its sides are.
-func TestFoldedDiffIsBounded(t *testing.T) {
-	d, err := profile.Compare(chain(300), chain(200), profile.DiffOptions{Absolute: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree := newFoldTree(d.New, FoldedOptions{}, 2)
-	var before, after int64
-	for i := range d.New.Samples {
-		row := tree.row(tree.place[i])
-		row[0] += d.OldValue(i)[0]
-		row[1] += d.New.Value(i)[0]
-		before, after = before+d.OldValue(i)[0], after+d.New.Value(i)[0]
-	}
-	tree.shorten(5000, nil)
-	var out bytes.Buffer
-	if err := tree.write(&out); err != nil {
-		t.Fatal(err)
-	}
-	var gotBefore, gotAfter int64
-	for line := range strings.Lines(out.String()) {
-		var b, a int64
-		fields := strings.Fields(line)
-		fmt.Sscan(fields[1], &b)
-		fmt.Sscan(fields[2], &a)
-		gotBefore, gotAfter = gotBefore+b, gotAfter+a
-	}
-	if out.Len() > 5000 || gotBefore != before || gotAfter != after || before != 200 || after != 300 {
-		t.Errorf("%d bytes, sums %d and %d, want at most 5000, %d and %d", out.Len(), gotBefore, gotAfter, before,
-			after)
-	}
-}
-
 // So is the number of frames of all samples of pprof, which lists them for each.
 func TestPprofFramesAreBounded(t *testing.T) {
 	p := chain(200) // 20,100 frames

@@ -18,20 +18,15 @@ type floorCut struct {
 	tree  *profile.Tree
 	self  []int64 // by node
 	total []int64 // with what it called
-	// cost is what a node takes in the file, joined what one takes that stands for others below it; name what a frame
-	// takes besides when it is first used, nil for nothing.
+	// cost is what a node takes in the file, joined what one takes that stands for others below it.
 	cost, joined func(profile.NodeID) int64
-	name         func(profile.FrameID) int64
-	base         int64 // what the file takes in any case
 
-	used   []bool // frames, by size
 	greyed []bool // nodes that have stacks below the floor, by size
 }
 
-// newFloorCut returns one for a tree whose frames are below names. Its caller sets what things cost.
-func newFloorCut(tree *profile.Tree, self []int64, names int) *floorCut {
-	c := &floorCut{tree: tree, self: self, total: slices.Clone(self), used: make([]bool, names),
-		greyed: make([]bool, tree.Len())}
+// newFloorCut returns one for a tree. Its caller sets what things cost.
+func newFloorCut(tree *profile.Tree, self []int64) *floorCut {
+	c := &floorCut{tree: tree, self: self, total: slices.Clone(self), greyed: make([]bool, tree.Len())}
 	for n := profile.NodeID(tree.Len() - 1); n > 0; n-- {
 		up, v := tree.Parent(n), c.total[n]
 		c.total[up] = min(c.total[up], math.MaxInt64-max(0, v)) + v // at most what fits
@@ -55,9 +50,8 @@ func (c *floorCut) floor(limit int64) int64 {
 
 // size is an upper bound of what the file takes above floor.
 func (c *floorCut) size(floor int64) int64 {
-	clear(c.used)
 	clear(c.greyed)
-	sum := c.base
+	sum := int64(0)
 	if c.self[0] != 0 {
 		sum += c.cost(0)
 	}
@@ -65,12 +59,6 @@ func (c *floorCut) size(floor int64) int64 {
 		up := c.tree.Parent(n)
 		switch {
 		case c.total[n] >= floor:
-			if f := c.tree.Frame(n); !c.used[f] {
-				c.used[f] = true
-				if c.name != nil {
-					sum += c.name(f)
-				}
-			}
 			if c.self[n] != 0 {
 				sum += c.cost(n)
 			}
@@ -80,17 +68,6 @@ func (c *floorCut) size(floor int64) int64 {
 		}
 	}
 	return sum
-}
-
-// above says which frames nodes above floor have.
-func (c *floorCut) above(floor int64) []bool {
-	used := make([]bool, len(c.used))
-	for n := profile.NodeID(1); int(n) < c.tree.Len(); n++ {
-		if c.total[n] >= floor {
-			used[c.tree.Frame(n)] = true
-		}
-	}
-	return used
 }
 
 // prune returns the tree above floor: each frame has the id that the function gives it, what was joined has smaller.

@@ -11,12 +11,7 @@ import (
 )
 
 // profile makes a Profile of what was added up.
-func (f *folder) profile() (*profile.Profile, error) {
-	f.report.Columns = 1
-	if f.columns != 1 {
-		f.report.Columns = 2
-		return f.twoColumns()
-	}
+func (f *folder) profile() *profile.Profile {
 	p := &profile.Profile{Types: []profile.ValueType{profile.SamplesCount}, Tree: f.stacks.tree}
 	p.Frames, p.Modules = framesOf(f.names)
 	factor := f.factor(f.total)
@@ -37,75 +32,7 @@ func (f *folder) profile() (*profile.Profile, error) {
 			p.Values = append(p.Values, v)
 		}
 	}
-	return p, nil
-}
-
-// twoColumns makes a difference: the last frame of each stack still has the first number.
-func (f *folder) twoColumns() (*profile.Profile, error) {
-	older := make([]count, len(f.lines)) // one line's
-	var sum int64
-	for n, lines := range f.lines {
-		if lines == 0 {
-			continue
-		}
-		_, c, _ := cutCount(f.names.name(int(f.stacks.tree.Frame(profile.NodeID(n)))))
-		if c.value > (math.MaxInt64-sum)/int64(lines) {
-			return nil, errFoldedSum
-		}
-		sum += c.value * int64(lines)
-		f.digits = max(f.digits, c.digits)
-		older[n] = c
-	}
-	factor := f.factor(max(f.total, sum))
-	names, tree := newInterner(), profile.Tree{}
-	at := f.inner(names, &tree)
-	p := &profile.Profile{Types: []profile.ValueType{{Type: "before samples", Unit: "count"}, profile.SamplesCount},
-		Default: 1}
-	index := map[profile.NodeID]int{} // of a stack's values
-	for n, lines := range f.lines {
-		if lines == 0 {
-			continue
-		}
-		stack := at[f.stacks.tree.Parent(profile.NodeID(n))]
-		name, _, _ := cutCount(f.names.name(int(f.stacks.tree.Frame(profile.NodeID(n)))))
-		if len(name) > 0 { // else the line was "a;b; 1 2"
-			id, _ := names.number(name)
-			stack = tree.Child(stack, profile.FrameID(id))
-		}
-		i, ok := index[stack]
-		if !ok {
-			i = len(p.Values)
-			index[stack] = i
-			p.Samples = append(p.Samples, profile.Sample{Stack: stack, Task: -1})
-			p.Values = append(p.Values, 0, 0)
-		}
-		p.Values[i] += older[n].value*int64(lines)*factor + fraction(int64(older[n].micro)*int64(lines), factor)
-		p.Values[i+1] += f.self[n] * factor
-		if n < len(f.micro) {
-			p.Values[i+1] += fraction(f.micro[n], factor)
-		}
-	}
-	p.Tree = tree
-	p.Frames, p.Modules = framesOf(names)
-	return p, nil
-}
-
-// inner copies to tree the stacks that others were called from, and gives each node its place.
-func (f *folder) inner(names *interner, tree *profile.Tree) []profile.NodeID {
-	calls := make([]bool, f.stacks.tree.Len())
-	for n := profile.NodeID(f.stacks.tree.Len() - 1); n > 0; n-- {
-		if calls[n] || int(n) < len(f.lines) && f.lines[n] > 0 {
-			calls[f.stacks.tree.Parent(n)] = true
-		}
-	}
-	at := make([]profile.NodeID, len(calls))
-	for n := profile.NodeID(1); int(n) < len(calls); n++ {
-		if calls[n] {
-			id, _ := names.number(f.names.name(int(f.stacks.tree.Frame(n))))
-			at[n] = tree.Child(at[f.stacks.tree.Parent(n)], profile.FrameID(id))
-		}
-	}
-	return at
+	return p
 }
 
 // factor sets and returns by what all values are multiplied so that fractions are not lost, as far as
@@ -224,20 +151,6 @@ func frameOf(name string) profile.Frame {
 		}
 	}
 	return profile.Frame{Func: name, Module: -1}
-}
-
-// markOf returns what [frameOf] takes off.
-func markOf(f *profile.Frame) string {
-	kind := f.Kind
-	if kind.Made() {
-		kind = profile.JIT
-	}
-	for _, m := range kindMarks {
-		if kind == m.kind && f.Inlined == m.inlined && (f.Inlined || f.Kind != profile.Native) {
-			return m.mark
-		}
-	}
-	return ""
 }
 
 // shownFirst is the end of a message that shows the first line that was not understood.

@@ -9,10 +9,8 @@ import (
 
 // FoldedOptions say how folded text is written.
 type FoldedOptions struct {
-	Type      int  // index of the value type; -1 is the profile's default
-	Threads   bool // the process's and the thread's name are in front of each stack
-	ThreadIDs bool // and their ids behind these
-	Annotate  bool // _[k], _[j] and _[i] behind the names of kernel, JIT and inlined frames
+	Type    int  // index of the value type; -1 is the profile's default
+	Threads bool // the process's and the thread's name are in front of each stack
 
 	Warn func(string) // called with what was joined to keep the text small; may be nil
 }
@@ -35,7 +33,7 @@ func WriteFolded(w io.Writer, p *profile.Profile, opt FoldedOptions) error {
 
 func writeFolded(w io.Writer, p *profile.Profile, opt FoldedOptions, limit int64) error {
 	typ := typeOf(p, opt.Type)
-	t := newFoldTree(p, opt, 1)
+	t := newFoldTree(p, opt)
 	for i := range p.Samples {
 		v := p.Value(i)[typ]
 		if v < 0 {
@@ -44,27 +42,5 @@ func writeFolded(w io.Writer, p *profile.Profile, opt FoldedOptions, limit int64
 		t.values[t.place[i]] += v
 	}
 	t.shorten(limit, opt.Warn)
-	return t.write(w)
-}
-
-// WriteFoldedDiff writes one value of both sides of d in two columns, the older first, as
-// difffolded.pl does and flamegraph.pl and inferno take it: a stack that only one side has gets a 0.
-//
-// Precondition and errors are those of [WriteFolded].
-func WriteFoldedDiff(w io.Writer, d *profile.Diff, opt FoldedOptions) error {
-	typ := typeOf(d.New, opt.Type)
-	t := newFoldTree(d.New, opt, 2)
-	for i := range d.New.Samples {
-		before, after := d.OldValue(i)[typ], d.New.Value(i)[typ]
-		if before < 0 || after < 0 {
-			return fmt.Errorf("write folded: values %d and %d of sample %d: folded text has no negative numbers",
-				before,
-				after, i)
-		}
-		at := 2 * t.place[i]
-		t.values[at] += before
-		t.values[at+1] += after
-	}
-	t.shorten(maxFoldedText, opt.Warn)
 	return t.write(w)
 }

@@ -62,8 +62,8 @@ func TestFoldedNames(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%s: got %.200q, want %.200q", tt.name, got, tt.want)
 		}
-		p, report, err := ReadFolded(strings.NewReader(got), FoldedReadOptions{})
-		if err != nil || report.Skipped != 0 || report.Columns != 1 {
+		p, report, err := ReadFolded(strings.NewReader(got))
+		if err != nil || report.Skipped != 0 {
 			t.Errorf("%s: read back: %v, %+v", tt.name, err, report)
 			continue
 		}
@@ -94,8 +94,6 @@ func TestFoldedOptions(t *testing.T) {
 		{"folded.golden", FoldedOptions{}},
 		{"folded--wall.golden", FoldedOptions{Type: -1}},
 		{"folded--threads.golden", FoldedOptions{Threads: true}},
-		{"folded--thread-ids.golden", FoldedOptions{Type: 2, Threads: true, ThreadIDs: true}},
-		{"folded--annotate.golden", FoldedOptions{Annotate: true}},
 	} {
 		checkGolden(t, tt.name, []byte(folded(t, p, tt.opt)))
 	}
@@ -111,46 +109,9 @@ func TestFoldedThreads(t *testing.T) {
 	b.Add(deep, -1, 8)
 	b.Add(0, 1, 16)
 	b.Add(0, b.Task(profile.Task{Thread: "a;b"}), 32)
-	for _, tt := range []struct {
-		name string
-		ids  bool
-		want string
-	}{
-		{"names", false, "?;?;main;f 8\n?;a:b 32\nmy_app;io_7 16\nmy_app;io_7;main 4\nmy_app;io_7;main;f 3\n"},
-		{"ids", true, "?;?;main;f 8\n?;a:b 32\nmy_app-1;io_7-2;main 4\nmy_app-1;io_7-2;main;f 1\nmy_app-1;io_7-3 16\n" +
-			"my_app-1;io_7-3;main;f 2\n"},
-	} {
-		if got := folded(t, b.Profile(), FoldedOptions{Threads: true, ThreadIDs: tt.ids}); got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
-		}
-	}
-}
-
-func TestFoldedDiffColumns(t *testing.T) {
-	newer, older := one("m", "a"), one("m", "b")
-	d, err := profile.Compare(newer, older, profile.DiffOptions{Absolute: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := WriteFoldedDiff(&out, d, FoldedOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	const want = "m;a 0 10\nm;b 10 0\n"
-	if out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
-	}
-	p, report, err := ReadFolded(&out, FoldedReadOptions{})
-	if err != nil || report.Columns != 2 {
-		t.Fatalf("read back: %v, %+v", err, report)
-	}
-	back, err := profile.Split(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var again bytes.Buffer
-	if err := WriteFoldedDiff(&again, back, FoldedOptions{}); err != nil || again.String() != want {
-		t.Errorf("written again: %q, %v, want %q", again.String(), err, want)
+	const want = "?;?;main;f 8\n?;a:b 32\nmy_app;io_7 16\nmy_app;io_7;main 4\nmy_app;io_7;main;f 3\n"
+	if got := folded(t, b.Profile(), FoldedOptions{Threads: true}); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -205,7 +166,7 @@ func TestFoldedIsSorted(t *testing.T) {
 	}
 }
 
-// A stack line as flamegraph.pl takes it apart, and what it takes for a second column.
+// A stack line as flamegraph.pl takes it apart. It takes a stack of the same form for one with a second column.
 var perlLine = regexp.MustCompile(`^(.*)\s+?(\d+(?:\.\d*)?)$`)
 
 // TestFoldedGrammar reads our lines by the expressions of flamegraph.pl.

@@ -17,7 +17,6 @@ type foldedLine struct {
 	at    uint32 // where it begins in the block
 	// digits is how many places of micro are used, 0 to 6.
 	digits uint8
-	two    bool // its last frame ends in white space and a number: maybe another column
 	bad    bool // not understood
 }
 
@@ -39,7 +38,6 @@ type foldedBlock struct {
 // foldedWorker takes blocks apart.
 type foldedWorker struct {
 	hasher   stackHasher
-	twoOnly  bool        // only lines with two columns are understood
 	previous []byte      // stack of the line before
 	ends     []int       // behind each of its frames
 	hashes   []stackHash // of each of its frames
@@ -75,13 +73,6 @@ func (w *foldedWorker) line(b *foldedBlock, from, to int) (l foldedLine, ok bool
 		return l, false
 	}
 	l = foldedLine{value: c.value, micro: c.micro, digits: c.digits, at: uint32(from)}
-	if last := stack[len(stack)-1]; isDigit(last) || last == '.' {
-		rest, _, ok := cutCount(stack)
-		l.two = ok && len(bytes.TrimRight(rest, ";")) > 0
-	}
-	if w.twoOnly && !l.two {
-		return l, false
-	}
 	w.share(stack)
 	l.keep = uint32(len(w.ends))
 	w.split(b, stack, from)

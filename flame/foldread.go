@@ -14,20 +14,12 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-// FoldedReadOptions say how folded text is taken.
-type FoldedReadOptions struct {
-	// Columns is how many numbers end a line: 2 for an older and a newer value as
-	// difffolded.pl writes them, 1, or 0 for 2 if every line has two and 1 else.
-	Columns int
-}
-
 // FoldedReport says what [ReadFolded] met.
 type FoldedReport struct {
 	Lines   int    // understood
 	Skipped int    // not understood; blank lines do not count
 	Number  int    // of the first line that was not, from 1
 	First   string // what is there, cut at 200 bytes
-	Columns int    // 2: the lines are a difference
 	Factor  int64  // what all values were multiplied by, because some were fractions
 	Joined  int    // rare stacks that are counted as "(smaller)", because there were too many
 }
@@ -68,10 +60,9 @@ type foldedBounds struct {
 	names int // different ones
 	bytes int // of different names
 	nodes int // of the call tree; above, the rarest stacks are joined
-	pairs int // the same where lines have two columns, of which none can be joined; above, they are refused
 }
 
-var largestFolded = foldedBounds{names: maxNames, bytes: 512 << 20, nodes: 6 << 20, pairs: maxNodes}
+var largestFolded = foldedBounds{names: maxNames, bytes: 512 << 20, nodes: 6 << 20}
 
 const foldedForm = "frames joined by ';', a space and a number"
 
@@ -85,21 +76,19 @@ var (
 // are of type samples/count; fractions are not cut but make all values larger ([FoldedReport]).
 // _[k], _[j] and _[i] behind a name are a frame's kind: kernel, JIT, inlined.
 //
-// With two columns the result is a difference ([profile.Profile.IsDiff]).
 // What the report says is in the profile's Comments too.
 //
 // A call tree of more than six million nodes is thinned out: the rarest stacks are joined, which the report says.
 //
 // It fails if r does, if most lines are not understood, if a line is longer than 64 MiB, and if names would take more
-// than half a gigabyte, or stacks with two columns some. A line of more than 2^20 frames is not understood.
-func ReadFolded(r io.Reader, opt FoldedReadOptions) (*profile.Profile, FoldedReport, error) {
-	return readFolded(r, opt, largestFolded)
+// than half a gigabyte. A line of more than 2^20 frames is not understood.
+func ReadFolded(r io.Reader) (*profile.Profile, FoldedReport, error) {
+	return readFolded(r, largestFolded)
 }
 
-func readFolded(r io.Reader, opt FoldedReadOptions, bounds foldedBounds) (*profile.Profile, FoldedReport, error) {
+func readFolded(r io.Reader, bounds foldedBounds) (*profile.Profile, FoldedReport, error) {
 	workers := min(runtime.GOMAXPROCS(0), 4)
-	f := &folder{names: newInterner(), hasher: newStackHasher(), stacks: newStackSet(), columns: opt.Columns,
-		bounds: bounds}
+	f := &folder{names: newInterner(), hasher: newStackHasher(), stacks: newStackSet(), bounds: bounds}
 	if err := f.run(r, workers); err != nil {
 		return nil, f.report, err
 	}
@@ -111,10 +100,7 @@ func readFolded(r io.Reader, opt FoldedReadOptions, bounds foldedBounds) (*profi
 			f.report.Skipped,
 			f.report.Skipped+f.report.Lines, foldedForm, f.report.shownFirst())
 	}
-	p, err := f.profile()
-	if err != nil {
-		return nil, f.report, err
-	}
+	p := f.profile()
 	markKernelWaits(p)
 	p.Comments = f.report.Comments()
 	return p, f.report, nil
@@ -130,10 +116,9 @@ func (f *folder) run(r io.Reader, workers int) error {
 		free <- &foldedBlock{done: make(chan struct{}, 1)}
 	}
 	var wait sync.WaitGroup
-	twoOnly := f.columns == 2
 	for range workers {
 		wait.Go(func() {
-			w := &foldedWorker{hasher: f.hasher, twoOnly: twoOnly}
+			w := &foldedWorker{hasher: f.hasher}
 			for b := range work {
 				w.parse(b)
 				b.done <- struct{}{}
@@ -221,19 +206,17 @@ func fill(r io.Reader, buf []byte) (n int, err error) {
 
 // folder adds blocks up.
 type folder struct {
-	names   *interner
-	hasher  stackHasher
-	stacks  *stackSet
-	path    []profile.NodeID // of the line before, outermost first; 0 where it was not needed, but for the last
-	self    []int64          // by node
-	micro   []int64          // by node, millionths on top; nil until a fraction comes
-	total   int64
-	digits  uint8    // most decimals of a fraction
-	columns int      // 0 while every line has two
-	lines   []uint32 // by node, how many lines there were unless columns is 1
-	blank   int
-	bounds  foldedBounds
-	report  FoldedReport
+	names  *interner
+	hasher stackHasher
+	stacks *stackSet
+	path   []profile.NodeID // of the line before, outermost first; 0 where it was not needed, but for the last
+	self   []int64          // by node
+	micro  []int64          // by node, millionths on top; nil until a fraction comes
+	total  int64
+	digits uint8 // most decimals of a fraction
+	blank  int
+	bounds foldedBounds
+	report FoldedReport
 }
 
 func (f *folder) add(b *foldedBlock) error {
@@ -262,9 +245,7 @@ func (f *folder) checkSize() error {
 		return fmt.Errorf("read folded: more than %d different names", f.bounds.names)
 	case f.names.size() > f.bounds.bytes:
 		return fmt.Errorf("read folded: different names have more than %d bytes", f.bounds.bytes)
-	case f.columns != 1 && f.stacks.tree.Len() > f.bounds.pairs:
-		return fmt.Errorf("read folded: call tree of more than %d nodes", f.bounds.pairs)
-	case f.columns == 1 && f.stacks.tree.Len() > f.bounds.nodes:
+	case f.stacks.tree.Len() > f.bounds.nodes:
 		f.thin()
 	}
 	return nil
@@ -323,14 +304,6 @@ func (f *folder) count(n profile.NodeID, l *foldedLine) {
 		f.digits = max(f.digits, l.digits)
 		f.micro = reach(f.micro, n)
 		f.micro[n] += int64(l.micro)
-	}
-	switch {
-	case f.columns == 1:
-	case l.two:
-		f.lines = reach(f.lines, n)
-		f.lines[n]++
-	default:
-		f.columns, f.lines = 1, nil
 	}
 }
 

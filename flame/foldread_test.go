@@ -47,7 +47,6 @@ func TestReadFolded(t *testing.T) {
 	big := strings.Repeat("f;", 99_999) + "f 1\n"
 	for _, tt := range []struct {
 		name, in string
-		opt      FoldedReadOptions
 		want     map[string][]int64
 		report   FoldedReport
 	}{
@@ -94,24 +93,9 @@ func TestReadFolded(t *testing.T) {
 		{name: "the first that is not understood behind blank lines", in: "a 1\n\nb 2\n\n\nc\r\n",
 			want:   map[string][]int64{"a": {1}, "b": {2}},
 			report: FoldedReport{Lines: 2, Skipped: 1, Number: 6, First: "c"}},
-		{name: "two columns in every line", in: "a;b 2 3\na 0 4\n", want: map[string][]int64{"a|b": {2, 3},
-			"a": {0, 4}},
-			report: FoldedReport{Lines: 2, Columns: 2}},
-		{name: "two columns, the same stack twice", in: "a 2 3\na 2 3\na 1 1\n", want: map[string][]int64{"a": {5, 7}},
-			report: FoldedReport{Lines: 3, Columns: 2}},
-		{name: "two columns with fractions", in: "a 0.5 3\nb 1 0.25\n",
-			want: map[string][]int64{"a": {50, 300}, "b": {100, 25}}, report: FoldedReport{Lines: 2, Columns: 2,
-				Factor: 100}},
-		{name: "two columns, separator at the end", in: "a;b; 2 3\n", want: map[string][]int64{"a|b": {2, 3}},
-			report: FoldedReport{Lines: 1, Columns: 2}},
-		{name: "two columns in all lines but one", in: "a;b 2 3\na 4\n",
+		{name: "a number at the end of a name", in: "a;b 2 3\na 4\n",
 			want:   map[string][]int64{"a|b 2": {3}, "a": {4}},
 			report: FoldedReport{Lines: 2}},
-		{name: "one column asked for", in: "a;b 2 3\n", opt: FoldedReadOptions{Columns: 1},
-			want: map[string][]int64{"a|b 2": {3}}, report: FoldedReport{Lines: 1}},
-		{name: "two columns asked for", in: "a;b 2 3\na 4\n", opt: FoldedReadOptions{Columns: 2},
-			want:   map[string][]int64{"a|b": {2, 3}},
-			report: FoldedReport{Lines: 1, Columns: 2, Skipped: 1, Number: 2, First: "a 4"}},
 		{name: "a number that is a frame is no column", in: "a;10 4\n", want: map[string][]int64{"a|10": {4}},
 			report: FoldedReport{Lines: 1}},
 		{name: "100,000 deep", in: big,
@@ -119,8 +103,8 @@ func TestReadFolded(t *testing.T) {
 			report: FoldedReport{Lines: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.report.Columns, tt.report.Factor = max(1, tt.report.Columns), max(1, tt.report.Factor)
-			p, report, err := ReadFolded(iotest.HalfReader(strings.NewReader(tt.in)), tt.opt)
+			tt.report.Factor = max(1, tt.report.Factor)
+			p, report, err := ReadFolded(iotest.HalfReader(strings.NewReader(tt.in)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,9 +114,6 @@ func TestReadFolded(t *testing.T) {
 			}
 			if !slices.Equal(p.Comments, report.Comments()) {
 				t.Errorf("comments %q, want %q", p.Comments, report.Comments())
-			}
-			if p.IsDiff() != (report.Columns == 2) {
-				t.Errorf("types %v of %d columns", p.Types, report.Columns)
 			}
 			got := sums(p)
 			for stack, v := range tt.want {
@@ -148,7 +129,7 @@ func TestReadFolded(t *testing.T) {
 }
 
 func TestReadFoldedMarks(t *testing.T) {
-	p, _, err := ReadFolded(strings.NewReader("main;read_[k];f_[j];g_[i];h_[w];i[k] 1\n"), FoldedReadOptions{})
+	p, _, err := ReadFolded(strings.NewReader("main;read_[k];f_[j];g_[i];h_[w];i[k] 1\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,18 +142,18 @@ func TestReadFoldedMarks(t *testing.T) {
 		t.Errorf("got %+v, want %+v", p.Frames, want)
 	}
 	const again = "main;read_[k];f_[j];g_[i];h_[w];i[k] 1\n"
-	if got := folded(t, p, FoldedOptions{Annotate: true}); got != again {
+	if got := folded(t, marked(p), FoldedOptions{}); got != again {
 		t.Errorf("written again: %q, want %q", got, again)
 	}
 }
 
-// What waits has a system call's name, as record --annotate has it. The lines of perf and of
+// What waits has a system call's name, as fpstack's own frames of waits have. The lines of perf and of
 // bpf tools have the kernel's own functions, in which the thread ran.
 func TestReadFoldedKernel(t *testing.T) {
 	const text = "app;main;read;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k];ksys_read_[k];vfs_read_[k] 7\n" +
 		"app;main;read;read_[k] 20\napp;asm_sysvec_apic_timer_interrupt_[k] 1\napp;(blocked)_[k] 2\napp;system " +
 		"call_999_[k] 3\napp;futex_time64_[k] 4\n"
-	p, _, err := ReadFolded(strings.NewReader(text), FoldedReadOptions{})
+	p, _, err := ReadFolded(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,11 +180,6 @@ func TestReadFoldedKernel(t *testing.T) {
 		}
 		checkKernel(t, "read, written as "+name+" and read again", again, waits, ran)
 	}
-	two, _, err := ReadFolded(strings.NewReader("a;vfs_read_[k] 1 2\na;read_[k] 3 4\n"), FoldedReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkKernel(t, "a difference", two, "read", "vfs_read")
 }
 
 // checkKernel compares the frames of the kernel in which a thread waits, and those in which it ran.
@@ -250,7 +226,7 @@ func TestReadFoldedFails(t *testing.T) {
 		{"line of 64 MiB", &endless{left: maxFoldedLine + 2*foldedBlockSize},
 			"read folded: a line is longer than 64 MiB"},
 	} {
-		p, _, err := ReadFolded(tt.in, FoldedReadOptions{})
+		p, _, err := ReadFolded(tt.in)
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("%s: got %v, %v, want %q", tt.name, p, err, tt.want)
 		}
@@ -283,7 +259,7 @@ func TestReadFoldedInBlocks(t *testing.T) {
 		want[strings.ReplaceAll(stack, ";", "|")] += int64(i % 7)
 		in.WriteString(stack + " " + string(rune('0'+i%7)) + "\n")
 	}
-	first, _, err := ReadFolded(strings.NewReader(in.String()), FoldedReadOptions{})
+	first, _, err := ReadFolded(strings.NewReader(in.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +269,7 @@ func TestReadFoldedInBlocks(t *testing.T) {
 			t.Fatalf("stack %.40q: got %v, want %d", stack, got[stack], v)
 		}
 	}
-	second, _, err := ReadFolded(strings.NewReader(in.String()), FoldedReadOptions{})
+	second, _, err := ReadFolded(strings.NewReader(in.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,17 +288,17 @@ func TestReadFoldedRefusesOtherText(t *testing.T) {
 		strings.Repeat("a\nb 1\n", 1000):         "",
 		strings.Repeat("a\nb 1\n", 1000) + "c\n": "1001 of 2001 lines are not understood",
 	} {
-		_, report, err := ReadFolded(strings.NewReader(in), FoldedReadOptions{})
+		_, report, err := ReadFolded(strings.NewReader(in))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.20q: got %v, %+v, want %q", in, err, report, want)
 		}
 	}
 }
 
-// What record --kernel --annotate writes is read as it was: where in the kernel a thread waits is no code that ran.
+// What perf and others write is read as it was: where in the kernel a thread waits is no code that ran.
 func TestReadFoldedKernelWaits(t *testing.T) {
 	const text = "a;futex_[k];do_futex_[k];futex_do_wait_[k] 3\na;read;ksys_read_[k];do_futex_[k] 4\na;read_[k] 5\n"
-	p, _, err := ReadFolded(strings.NewReader(text), FoldedReadOptions{})
+	p, _, err := ReadFolded(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +313,7 @@ func TestReadFoldedKernelWaits(t *testing.T) {
 		t.Errorf("stacks that wait, by their value: %v, want %v", waits, want)
 	}
 	var out bytes.Buffer
-	if err := WriteFolded(&out, p, FoldedOptions{Annotate: true}); err != nil || out.String() != text {
+	if err := WriteFolded(&out, marked(p), FoldedOptions{}); err != nil || out.String() != text {
 		t.Errorf("written again: %q, %v", out.String(), err)
 	}
 }

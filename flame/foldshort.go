@@ -2,7 +2,6 @@ package flame
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/fpstack/fpstack/profile"
 )
@@ -10,23 +9,20 @@ import (
 // shorten joins the smallest stacks where the text would be longer than limit, and calls warn with what it did.
 func (t *foldTree) shorten(limit int64, warn func(string)) {
 	lengths := t.lengths()
-	self := make([]int64, t.tree.Len())
+	self := t.values
 	whole := int64(0)
 	for n := range self {
-		for _, v := range t.row(profile.NodeID(n)) {
-			self[n] = min(self[n], math.MaxInt64-v) + v
-		}
 		if self[n] != 0 {
-			whole += lengths[n] + t.numbers(self[n])
+			whole += lengths[n] + number(self[n])
 		}
 	}
 	if whole <= limit {
 		return
 	}
-	c := newFloorCut(&t.tree, self, len(t.names))
-	c.cost = func(n profile.NodeID) int64 { return lengths[n] + t.numbers(self[n]) }
+	c := newFloorCut(&t.tree, self)
+	c.cost = func(n profile.NodeID) int64 { return lengths[n] + number(self[n]) }
 	c.joined = func(up profile.NodeID) int64 {
-		return lengths[up] + int64(len(smallerName)+1) + t.numbers(c.total[up])
+		return lengths[up] + int64(len(smallerName)+1) + number(c.total[up])
 	}
 	floor := c.floor(limit)
 	t.prune(c, floor)
@@ -45,17 +41,24 @@ func (t *foldTree) lengths() []int64 {
 	return lengths
 }
 
-// numbers is an upper bound of what follows the names of a line whose values add up to v.
-func (t *foldTree) numbers(v int64) int64 { return int64(t.columns) * (digits(v) + 1) }
+// number is what follows the names of a line.
+func number(v int64) int64 { return digits(v) + 1 }
 
 // prune joins what got less than floor. Places of samples are not kept.
 func (t *foldTree) prune(c *floorCut, floor int64) {
 	tree, to := c.prune(floor, func(f profile.FrameID) profile.FrameID { return f }, t.frame(smallerName))
-	values := make([]int64, t.columns*tree.Len())
+	values := make([]int64, tree.Len())
 	for n, at := range to {
-		for k, v := range t.row(profile.NodeID(n)) {
-			values[int(at)*t.columns+k] += v
-		}
+		values[at] += t.values[n]
 	}
 	t.tree, t.values, t.place = tree, values, nil
+}
+
+// digits counts the decimal digits of v, which is not below 0.
+func digits(v int64) int64 {
+	n := int64(1)
+	for ; v > 9; v /= 10 {
+		n++
+	}
+	return n
 }

@@ -12,31 +12,26 @@ import (
 
 // foldTree is stacks as folded text shows them: frames that are shown the same are one.
 type foldTree struct {
-	names   []string // of frames
-	ids     map[string]profile.FrameID
-	tree    profile.Tree
-	place   []profile.NodeID // by sample of the profile
-	columns int
-	values  []int64 // columns of them for each node
+	names  []string // of frames
+	ids    map[string]profile.FrameID
+	tree   profile.Tree
+	place  []profile.NodeID // by sample of the profile
+	values []int64          // by node
 }
 
 // newFoldTree places the samples of p. All values are 0.
-func newFoldTree(p *profile.Profile, opt FoldedOptions, columns int) *foldTree {
-	t := &foldTree{ids: map[string]profile.FrameID{}, columns: columns, place: make([]profile.NodeID, len(p.Samples))}
+func newFoldTree(p *profile.Profile, opt FoldedOptions) *foldTree {
+	t := &foldTree{ids: map[string]profile.FrameID{}, place: make([]profile.NodeID, len(p.Samples))}
 	frames := make([]profile.FrameID, len(p.Frames))
 	for f := range p.Frames {
-		name := foldedName(p.Name(profile.FrameID(f)))
-		if opt.Annotate {
-			name += markOf(&p.Frames[f])
-		}
-		frames[f] = t.frame(name)
+		frames[f] = t.frame(foldedName(p.Name(profile.FrameID(f))))
 	}
 	if opt.Threads {
-		t.placeByTask(p, frames, opt.ThreadIDs)
+		t.placeByTask(p, frames)
 	} else {
 		t.placeAll(p, frames)
 	}
-	t.values = make([]int64, columns*t.tree.Len())
+	t.values = make([]int64, t.tree.Len())
 	return t
 }
 
@@ -60,24 +55,21 @@ func (t *foldTree) placeAll(p *profile.Profile, frames []profile.FrameID) {
 }
 
 // placeByTask puts the stacks of each task below two frames for its process and itself.
-func (t *foldTree) placeByTask(p *profile.Profile, frames []profile.FrameID, ids bool) {
+func (t *foldTree) placeByTask(p *profile.Profile, frames []profile.FrameID) {
 	g := profile.NewTaskGraft(&t.tree, &p.Tree, frames,
-		func(task int) profile.NodeID { return t.taskRoot(p, task, ids) })
+		func(task int) profile.NodeID { return t.taskRoot(p, task) })
 	for _, i := range p.ByTask() {
 		t.place[i] = g.Place(p.Samples[i].Stack, p.Samples[i].Task)
 	}
 }
 
-func (t *foldTree) taskRoot(p *profile.Profile, task int, ids bool) profile.NodeID {
+func (t *foldTree) taskRoot(p *profile.Profile, task int) profile.NodeID {
 	var k profile.Task
 	if task >= 0 {
 		k = p.Tasks[task]
 	}
-	if !ids {
-		k.PID, k.TID = 0, 0
-	}
-	process := t.tree.Child(0, t.frame(taskName(k.Process, k.PID)))
-	return t.tree.Child(process, t.frame(taskName(k.Thread, k.TID)))
+	process := t.tree.Child(0, t.frame(taskName(k.Process)))
+	return t.tree.Child(process, t.frame(taskName(k.Thread)))
 }
 
 // foldItem is a line, or all lines below a node.
@@ -111,7 +103,7 @@ func (t *foldTree) write(w io.Writer) error {
 		top.next++
 		line = append(line[:top.prefix], t.names[t.tree.Frame(item.node)]...)
 		if item.line {
-			line = append(t.appendValues(line, item.node), '\n')
+			line = append(t.appendValue(line, item.node), '\n')
 			if _, err := out.Write(line); err != nil {
 				return err
 			}
@@ -136,13 +128,7 @@ func (t *foldTree) wanted() []bool {
 	return wanted
 }
 
-func (t *foldTree) row(n profile.NodeID) []int64 {
-	return t.values[int(n)*t.columns : (int(n)+1)*t.columns]
-}
-
-func (t *foldTree) hasLine(n profile.NodeID) bool {
-	return slices.ContainsFunc(t.row(n), func(v int64) bool { return v != 0 })
-}
+func (t *foldTree) hasLine(n profile.NodeID) bool { return t.values[n] != 0 }
 
 // appendBelow appends the lines and groups of lines below n in their order.
 func (t *foldTree) appendBelow(items []foldItem, n profile.NodeID, child, sibling []profile.NodeID,
@@ -173,14 +159,11 @@ func (t *foldTree) compare(a, b foldItem) int {
 // tail is what follows the name of an item.
 func (t *foldTree) tail(i foldItem) string {
 	if i.line {
-		return string(t.appendValues(nil, i.node))
+		return string(t.appendValue(nil, i.node))
 	}
 	return ";"
 }
 
-func (t *foldTree) appendValues(line []byte, n profile.NodeID) []byte {
-	for _, v := range t.row(n) {
-		line = strconv.AppendInt(append(line, ' '), v, 10)
-	}
-	return line
+func (t *foldTree) appendValue(line []byte, n profile.NodeID) []byte {
+	return strconv.AppendInt(append(line, ' '), t.values[n], 10)
 }

@@ -135,24 +135,14 @@ func TestReadFoldedBounds(t *testing.T) {
 		bounds foldedBounds
 		want   string
 	}{
-		{foldedBounds{5, 8, 6, 6}, ""},
-		{foldedBounds{4, 8, 6, 6}, "read folded: more than 4 different names"},
-		{foldedBounds{5, 7, 6, 6}, "read folded: different names have more than 7 bytes"},
-		{foldedBounds{9, 99, 6, 5}, ""},
+		{foldedBounds{5, 8, 6}, ""},
+		{foldedBounds{4, 8, 6}, "read folded: more than 4 different names"},
+		{foldedBounds{5, 7, 6}, "read folded: different names have more than 7 bytes"},
+		{foldedBounds{9, 99, 6}, ""},
 	} {
-		p, _, err := readFolded(strings.NewReader(text), FoldedReadOptions{}, tt.bounds)
+		p, _, err := readFolded(strings.NewReader(text), tt.bounds)
 		if err == nil != (tt.want == "") || err != nil && err.Error() != tt.want {
 			t.Errorf("%+v: got %v, %v, want %q", tt.bounds, p, err, tt.want)
-		}
-	}
-}
-
-func TestReadFoldedPairsBounds(t *testing.T) {
-	const text = "a;b 1 2\nc;d 2 3\n" // nodes for a, "b 1", c, "d 2" and the root
-	for pairs, want := range map[int]string{5: "", 4: "read folded: call tree of more than 4 nodes"} {
-		_, _, err := readFolded(strings.NewReader(text), FoldedReadOptions{}, foldedBounds{9, 99, 3, pairs})
-		if err == nil != (want == "") || err != nil && err.Error() != want {
-			t.Errorf("%d nodes: got %v, want %q", pairs, err, want)
 		}
 	}
 }
@@ -170,8 +160,8 @@ func TestReadFoldedThinsOut(t *testing.T) {
 		fmt.Fprintf(&text, "main;rare%d;f%d;g%d 0.5\n", r.IntN(20), r.IntN(1000), r.IntN(1000))
 		sum++
 	}
-	p, report, err := readFolded(strings.NewReader(text.String()), FoldedReadOptions{},
-		foldedBounds{1 << 20, 1 << 20, 5000, 5000})
+	p, report, err := readFolded(strings.NewReader(text.String()),
+		foldedBounds{1 << 20, 1 << 20, 5000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +188,7 @@ func TestReadFoldedThinsOut(t *testing.T) {
 
 func TestReadFoldedDeepLine(t *testing.T) {
 	deep := strings.Repeat("a;", maxFoldedDepth-1) + "a"
-	p, report, err := ReadFolded(strings.NewReader(deep+" 1\n"+deep+";a 1\nb 1\n"), FoldedReadOptions{})
+	p, report, err := ReadFolded(strings.NewReader(deep + " 1\n" + deep + ";a 1\nb 1\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

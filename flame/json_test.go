@@ -55,7 +55,7 @@ func TestJSONComesBack(t *testing.T) {
 	noRuns := sampled()
 	noRuns.Runs = nil
 	empty := &profile.Profile{Types: []profile.ValueType{{}}}
-	foldedProfile, _, err := ReadFolded(strings.NewReader("a;b 1 2\na 3 4\n"), FoldedReadOptions{})
+	foldedProfile, _, err := ReadFolded(strings.NewReader("a;b 1 2\na 3 4\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package flame
 
 import (
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -41,17 +40,13 @@ func foldedName(name string) string {
 
 // taskName returns a process's or thread's name as a frame, white space as '_' as
 // stackcollapse-perf.pl has it. id is left out if it is 0.
-func taskName(name string, id int) string {
-	name = strings.Map(func(r rune) rune {
+func taskName(name string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return '_'
 		}
 		return r
 	}, foldedName(name))
-	if id != 0 {
-		name += "-" + strconv.Itoa(id)
-	}
-	return name
 }
 
 // typeOf returns value type i of p, the default one if there is no such.

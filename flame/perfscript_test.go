@@ -88,8 +88,7 @@ func TestPerfScriptForms(t *testing.T) {
 			continue
 		}
 		checkValid(t, p)
-		opt := FoldedOptions{Threads: true, ThreadIDs: true, Annotate: true}
-		if got := strings.TrimSpace(folded(t, p, opt)); got != tt.want {
+		if got := strings.TrimSpace(folded(t, marked(p), FoldedOptions{Threads: true})); got != tt.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}

@@ -19,23 +19,18 @@ var errPprofSum = errors.New("read pprof: values add up to more than 63 bits")
 // maxPprofTypes bounds the values of a sample; Go's heap profiles have 4.
 const maxPprofTypes = 64
 
-// parsePprof reads a profile.proto, compressed by gzip or not, of any producer, and what pprof reads besides: the text
-// and the CPU profiles of gperftools, Go's text, Java's. Modules are its mappings. The format does not say where an
-// object was linked: Base is taken to be where the file's first byte would lie, so ModuleAddr is an offset in the
-// file.
+// parsePprof reads a profile.proto, compressed by gzip or not, of any producer. Modules are its mappings. The format
+// does not say where an object was linked: Base is taken to be where the file's first byte would lie, so ModuleAddr is
+// an offset in the file.
 //
 // Samples below 0 or with the label pprof::base are the older side of a difference, and make the result one
 // ([profile.Profile.IsDiff]). Labels other than a thread's and a process's name and id are not
 // kept, and named in Comments. Of several that say the same, ours counts, then text.
 //
-// It fails if the file is cut short or inconsistent, and if it is larger than 1 GiB (64 MiB in an older form), would
+// It fails if the file is cut short or inconsistent, and if it is larger than 1 GiB, would
 // take more than 4 GiB of memory, or has stacks of more than 2^28 frames in all.
 func parsePprof(data []byte) (*profile.Profile, error) {
-	parse := parseProto
-	if isLegacy(data[:min(len(data), head)]) {
-		parse = parseLegacy
-	}
-	in, err := parse(data)
+	in, err := parseProto(data)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func TestPprofComesBack(t *testing.T) {
 		t.Error("written again the file is another")
 	}
 	for _, typ := range first.Types {
-		for _, opt := range []FoldedOptions{{}, {Threads: true, ThreadIDs: true}, {Annotate: true}} {
+		for _, opt := range []FoldedOptions{{}, {Threads: true}} {
 			opt.Type = first.TypeIndex(typ.Type)
 			want := folded(t, first, opt)
 			opt.Type = back.TypeIndex(typ.Type)
@@ -62,7 +62,7 @@ func TestPprofComesBack(t *testing.T) {
 func TestFoldedThroughPprof(t *testing.T) {
 	for seed := range uint64(30) {
 		want := folded(t, randomProfile(seed), FoldedOptions{})
-		p, _, err := ReadFolded(strings.NewReader(want), FoldedReadOptions{})
+		p, _, err := ReadFolded(strings.NewReader(want))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func TestReadPprofOfOthers(t *testing.T) {
 	}{
 		{"no line", func(*pprof.Profile) {}, "?;?;x+0x2001;f 3\n", ""},
 		{"kernel", func(p *pprof.Profile) { p.Sample[0].Location[0] = p.Location[2] },
-			"?;?;x+0x2000;[kernel.kallsyms]+0x1000_[k] 3\n", ""},
+			"?;?;x+0x2000;[kernel.kallsyms]+0x1000 3\n", ""},
 		{"no stack", func(p *pprof.Profile) { p.Sample[0].Location = nil }, "?;? 3\n", ""},
 		{"thread by Datadog's labels", func(p *pprof.Profile) {
 			p.Sample[0].Label = map[string][]string{"thread name": {"gc"}, "thread id": {"5"}}
@@ -211,7 +211,7 @@ func TestReadPprofOfOthers(t *testing.T) {
 			continue
 		}
 		checkValid(t, p)
-		if got := folded(t, p, FoldedOptions{Threads: true, ThreadIDs: true, Annotate: true}); got != tt.want {
+		if got := folded(t, marked(p), FoldedOptions{Threads: true}); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 		if tail := strings.Join(p.Comments, "\n"); tail != tt.tail {

@@ -27,7 +27,7 @@ func shorten(p *profile.Profile, limit int64, warn func(string)) *profile.Profil
 	if p.IsDiff() {
 		values = append(values, p.Default-1)
 	}
-	c := newFloorCut(&p.Tree, weights(p, values...), len(p.Frames))
+	c := newFloorCut(&p.Tree, weights(p, values...))
 	below := slices.Clone(samples)
 	for n := profile.NodeID(len(below) - 1); n > 0; n-- {
 		below[p.Tree.Parent(n)] += below[n]

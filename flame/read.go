@@ -19,14 +19,14 @@ var errUnknownFormat = errors.New("read profile: expected folded stacks, text of
 // head is how many bytes identify a format.
 const head = 512
 
-// Read reads a profile in any format that this package reads: folded stacks, text of perf script, profile.proto and
-// pprof's older forms, V8's .cpuprofile, our own JSON, each of them maybe compressed by gzip. It distinguishes them by
-// their first bytes. Folded text is taken as opt says, and the report tells what it held; that of other formats is the
-// zero value. Comments of the profile hold the same for a person.
+// Read reads a profile in any format that this package reads: folded stacks, text of perf script, profile.proto, V8's
+// .cpuprofile, our own JSON, each of them maybe compressed by gzip. It distinguishes them by their first bytes. The
+// report tells what folded text held; that of other formats is the zero value. Comments of the profile hold the same
+// for a person.
 //
-// It fails if r does, and as [ReadFolded], [ReadPerfScript], [ReadCPUProfile] and [ReadJSON] do, and as a file of pprof
-// that is no good.
-func Read(r io.Reader, opt FoldedReadOptions) (*profile.Profile, FoldedReport, error) {
+// It fails if r does, and as [ReadFolded], [ReadPerfScript], [ReadCPUProfile] and [ReadJSON] do, and as a file of
+// pprof that is no good.
+func Read(r io.Reader) (*profile.Profile, FoldedReport, error) {
 	in, err := uncompressed(r)
 	if err != nil {
 		return nil, FoldedReport{}, fmt.Errorf("read profile: %w", err)
@@ -45,7 +45,7 @@ func Read(r io.Reader, opt FoldedReadOptions) (*profile.Profile, FoldedReport, e
 	switch {
 	case len(text) == 0 && len(start) < head:
 		return nil, FoldedReport{}, fmt.Errorf("%w: found nothing", errUnknownFormat)
-	case isProto(start), isLegacy(start):
+	case isProto(start):
 		data, err := readWhole(buffered, "pprof")
 		if err != nil {
 			return nil, FoldedReport{}, err
@@ -62,7 +62,7 @@ func Read(r io.Reader, opt FoldedReadOptions) (*profile.Profile, FoldedReport, e
 		p, err := ReadPerfScript(buffered)
 		return p, FoldedReport{}, err
 	default:
-		return ReadFolded(buffered, opt)
+		return ReadFolded(buffered)
 	}
 }
 
@@ -94,10 +94,10 @@ var dumpSchema = sync.OnceValue(func() *regexp.Regexp {
 // foreign names formats that people try.
 func foreign(text []byte) string {
 	if isJSON(text) && dumpSchema().Match(text) {
-		return "a dump: fpstack symbolize names its frames, and with -f folded writes what can be read here"
+		return "a dump: fpstack FILE -f folded writes what can be read here"
 	}
 	for _, f := range []struct{ magic, name string }{
-		{"fpstack snapshot ", "a saved snapshot: fpstack symbolize -f folded writes what can be read here"},
+		{"fpstack snapshot ", "a saved dump: fpstack FILE -f folded writes what can be read here"},
 		{"PERFILE2", "a recording of perf: perf script makes text of it that can be read"},
 		{"\x7fELF", "a program"},
 		{"<!", "a page"},

@@ -74,9 +74,9 @@ func TestReadFails(t *testing.T) {
 		{"a flame graph", []byte("<?xml version=\"1.0\"?><svg>"), want + "a page or picture"},
 		{"JSON of another program", []byte(`{"$schema":"https://www.speedscope.app/file-format-schema.json"}`),
 			"read JSON: not a fpstack.profile/1 document"},
-		{"a dump of ours", []byte(`{"schema":"fpstack.dump/1","process":{}}`), want + "a dump: fpstack symbolize"},
-		{"a dump of ours in one line", []byte(`{ "schema" : "fpstack.dump/2"}`), want + "a dump: fpstack symbolize"},
-		{"what --save wrote", []byte("fpstack snapshot 1\nH\x02\x00\x00\x00{}"), want + "a saved snapshot: fpstack"},
+		{"a dump of ours", []byte(`{"schema":"fpstack.dump/1","process":{}}`), want + "a dump: fpstack FILE"},
+		{"a dump of ours in one line", []byte(`{ "schema" : "fpstack.dump/2"}`), want + "a dump: fpstack FILE"},
+		{"what --save wrote", []byte("fpstack snapshot 1\nH\x02\x00\x00\x00{}"), want + "a saved dump: fpstack"},
 		{"a trace", []byte(`[{"ph":"B"}]`), want + "JSON of another program"},
 		{"text", []byte("hello world\n"), "read folded: no line is understood"},
 		{"zstd", []byte("\x28\xb5\x2f\xfd\x00"), want + "a file compressed by zstd"},
@@ -110,12 +110,7 @@ func readable(f *testing.F) [][]byte {
 	if err := WriteJSON(&doc, p); err != nil {
 		f.Fatal(err)
 	}
-	heap := "heap profile: 1: 4 [ 1: 4] @ heapz_v2/524288\n 1: 4 [ 1: 4] @ 0x400001 0x400101\n\nMAPPED_LIBRARIES:\n" +
-		"a=/bin\n400000-500000 $a/x (@100)\n"
-	return [][]byte{[]byte(heap), legacyCPU([]uint32{2, 2, 0x400005, 0x400105, 0, 1, 0},
-		"400000-500000 r-xp 0 0:0 5 /bin/x\n"),
-		[]byte("goroutine profile: total 7\n7 @ 0x44cb3 0x45045\n"),
-		[]byte("--- contention:\ncycles/second=1000\n5 1 @ 0x44cb3\n"),
+	return [][]byte{
 		proto.Bytes(), raw.Bytes(), doc.Bytes(), []byte("a;b 1\nc_[k] 2.5\r\n"), []byte("a;b 1 2\nc 3 4\n"),
 		[]byte("a;b;; 1 2\n\xff 1\n"),
 		[]byte("a b 1/3 [001] 1.000001: 7 cycles:u:\n\t 7f01 f+0x1 (/x.so)\n\t 8 g ([kernel.kallsyms])\n\n"),
@@ -146,7 +141,7 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("folded line %q", line)
 			}
 		}
-		folded(t, p, FoldedOptions{Threads: true, ThreadIDs: true, Annotate: true})
+		folded(t, marked(p), FoldedOptions{Threads: true})
 		back, err := ReadJSON(bytes.NewReader(asJSON(t, p)))
 		if err != nil {
 			t.Fatal(err)
@@ -206,7 +201,7 @@ func FuzzReadFolded(f *testing.F) {
 				want[strings.ReplaceAll(stack, ";", "|")] += v
 			}
 		}
-		p, report, err := ReadFolded(strings.NewReader(in), FoldedReadOptions{Columns: 1})
+		p, report, err := ReadFolded(strings.NewReader(in))
 		if lines == 0 || others > lines {
 			if err == nil {
 				t.Fatalf("got %v of %d lines and %d others", p, lines, others)

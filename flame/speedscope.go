@@ -18,8 +18,12 @@ type SpeedscopeOptions struct {
 	Type    int          // index of the value type; -1 is the profile's default
 	Name    string       // title of the file; "" is the command of the profile
 	Version string       // of fpstack
-	Warn    func(string) // called with what was joined to keep the file small; may be nil
+	Warn    func(string) // called if the file is larger than browsers open; may be nil
 }
+
+// largeSpeedscope is what browsers were seen to run out of memory at, in bytes: speedscope reads a file as one string.
+// Source: issues 347 and 519 of jlfwong/speedscope.
+const largeSpeedscope = 50_000_000
 
 // maxSpeedscopeThreads bounds the profiles of one file: its page lists them one by one.
 const maxSpeedscopeThreads = 200
@@ -32,25 +36,12 @@ const speedscopeSchema = "https://www.speedscope.app/file-format-schema.json"
 // has Runs and the value is wall time, with an empty stack where nothing was seen; else, and for
 // all threads, they are as in a flame graph. A frame is a function, without lines.
 //
-// A file of more than 50 MB would not open everywhere: what is smallest is joined until it has
-// less, see speedscopejoin.go. Names of profiles and opt.Warn say so.
-//
 // Precondition: p passes [profile.Profile.CheckValid]. It fails if w does.
 // Source: file-format-schema.json of the npm package speedscope.
 func WriteSpeedscope(w io.Writer, p *profile.Profile, opt SpeedscopeOptions) error {
-	return writeSpeedscope(w, p, opt, maxSpeedscopeFile)
-}
-
-// writeSpeedscope writes at most limit bytes, if a stack for each of two profiles fits in there.
-func writeSpeedscope(w io.Writer, p *profile.Profile, opt SpeedscopeOptions, limit int64) error {
-	s := newSpeedscope(w, p, typeOf(p, opt.Type))
+	counted := &countingWriter{to: w}
+	s := newSpeedscope(counted, p, typeOf(p, opt.Type))
 	profiles := s.profiles()
-	if s.size(profiles) > limit {
-		var note string
-		if profiles, note = s.joined(limit); opt.Warn != nil {
-			opt.Warn(note)
-		}
-	}
 	name := opt.Name
 	if name == "" {
 		name = strings.Join(p.Command, " ")
@@ -72,7 +63,24 @@ func writeSpeedscope(w io.Writer, p *profile.Profile, opt SpeedscopeOptions, lim
 		s.profile(&profiles[i])
 	}
 	s.raw("\n]}\n")
-	return s.w.Flush()
+	err := s.w.Flush()
+	if counted.bytes > largeSpeedscope && err == nil && opt.Warn != nil {
+		opt.Warn(fmt.Sprintf("speedscope may not open a file of %d MB: record for a shorter time or at a lower rate",
+			counted.bytes/1e6))
+	}
+	return err
+}
+
+// countingWriter counts what it passes on.
+type countingWriter struct {
+	to    io.Writer
+	bytes int64
+}
+
+func (c *countingWriter) Write(b []byte) (int, error) {
+	n, err := c.to.Write(b)
+	c.bytes += int64(n)
+	return n, err
 }
 
 // sep is what is before element i of a list.
@@ -91,7 +99,6 @@ type speedscope struct {
 	names  []scopeName      // of frames
 	tree   profile.Tree     // of functions: its frames are indexes of names
 	place  []profile.NodeID // by node of p.Tree
-	cost   []int64          // by node of tree, see costs
 	rank   []uint32         // by node of tree, see ranks
 	number []byte
 	path   []profile.FrameID
@@ -123,12 +130,9 @@ func newSpeedscope(w io.Writer, p *profile.Profile, typ int) *speedscope {
 		f := profile.FrameID(of[p.Tree.Frame(n)])
 		s.place[n] = s.tree.Child(s.place[p.Tree.Parent(n)], f)
 	}
-	s.measure()
+	s.rank = ranks(&s.tree, s.self())
 	return s
 }
-
-// measure sets what follows from the tree.
-func (s *speedscope) measure() { s.cost, s.rank = costs(&s.tree), ranks(&s.tree, s.self()) }
 
 func (s *speedscope) raw(text string) { s.w.WriteString(text) }
 

@@ -66,9 +66,9 @@ func wide() *profile.Profile {
 func scopeDocs(t *testing.T, dir string) {
 	t.Helper()
 	var docs []scopeDoc
-	add := func(doc scopeDoc, p *profile.Profile, opt SpeedscopeOptions, limit int64) {
+	add := func(doc scopeDoc, p *profile.Profile, opt SpeedscopeOptions) {
 		var out bytes.Buffer
-		if err := writeSpeedscope(&out, p, opt, limit); err != nil {
+		if err := WriteSpeedscope(&out, p, opt); err != nil {
 			t.Fatal(err)
 		}
 		doc.File = strings.ReplaceAll(doc.Name, " ", "-") + ".speedscope.json"
@@ -85,20 +85,17 @@ func scopeDocs(t *testing.T, dir string) {
 		for task, name := range []string{"app 4121", "io one 4122"} {
 			doc.Profiles = append(doc.Profiles, scopeFunction{name, profile.Hottest(ofTask(p, task), value)})
 		}
-		add(doc, p, SpeedscopeOptions{Type: value}, maxSpeedscopeFile)
+		add(doc, p, SpeedscopeOptions{Type: value})
 	}
-	recursive, _, err := ReadFolded(strings.NewReader("main;f;g;f 5\nmain;f 2\nmain;g;f 3\nmain;g 1\n"+
-		"start;<b>&amp;\"\\;ns::f<char>(int)_[i] 1234567\n"), FoldedReadOptions{})
+	recursive, _, err := ReadFolded(strings.NewReader("main;f;g;f 5\nmain;f 2\nmain;g;f 3\nmain;g 1\n" +
+		"start;<b>&amp;\"\\;ns::f<char>(int)_[i] 1234567\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	add(scopeDoc{Name: "recursion and names", Profiles: []scopeFunction{{"", profile.Hottest(recursive, 0)}}},
 		recursive,
-		SpeedscopeOptions{}, maxSpeedscopeFile)
-	add(scopeDoc{Name: "100,000 stacks", Seconds: 5, Shown: "all threads"}, wide(), SpeedscopeOptions{},
-		maxSpeedscopeFile)
-	add(scopeDoc{Name: "joined stacks", Seconds: 5, Shown: "joined as (smaller)"}, crowded(1),
-		SpeedscopeOptions{Type: -1}, 1_000_000)
+		SpeedscopeOptions{})
+	add(scopeDoc{Name: "100,000 stacks", Seconds: 5, Shown: "all threads"}, wide(), SpeedscopeOptions{})
 	want, err := json.Marshal(docs)
 	if err != nil {
 		t.Fatal(err)

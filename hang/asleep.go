@@ -2,6 +2,7 @@ package hang
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,13 +13,17 @@ import (
 // longSleep is from when on a sleep that ends by itself is called a hang.
 const longSleep = 10 * time.Minute
 
-// sleepKind says whether a sleep is a hang: one that ends soon may be what the program is to do. That somebody holds a
-// pipe while it sleeps is no wait for its work.
-func sleepKind(n *node, w *profile.Wait) Kind {
-	if n.piped || max(w.Left, w.Length) >= longSleep {
+// sleepKind says whether a sleep is a hang: one that ends soon may be what the program is to do.
+func sleepKind(w *profile.Wait) Kind {
+	if max(w.Left, w.Length) >= longSleep {
 		return Waiting
 	}
 	return Unknown
+}
+
+// hasTimer reports whether w, for events, ends by itself before long: a program sets a timer of its own so.
+func hasTimer(w *profile.Wait) bool {
+	return w != nil && w.Timed && (w.Sort == profile.SortSet || len(w.Set) > 0) && max(w.Left, w.Length) < longSleep
 }
 
 // asleep says how long a thread sleeps still, and where.
@@ -45,9 +50,12 @@ func (j *judging) where(n *node) string {
 
 // loop says what an event loop waits for: a connection that is open keeps it, and a timer ends its wait.
 func (j *judging) loop(n *node, l *profile.Loop) (rank, Kind, string) {
-	w := j.waiting[n.tid]
+	w, calls := j.waiting[n.tid], j.awaiting(n.pid)
+	if calls != "" {
+		calls = "; " + calls
+	}
 	if w.Listens {
-		return rankWork, Unknown, "waits for connections"
+		return rankWork, Unknown, "waits for connections" + calls
 	}
 	var open []string
 	for i := range l.Handles {
@@ -57,7 +65,7 @@ func (j *judging) loop(n *node, l *profile.Loop) (rank, Kind, string) {
 			continue
 		case h.HasIn:
 			return rankLoop, Unknown, fmt.Sprintf("waits for events; a %s is due in %s", text.Escape(h.Kind),
-				text.Duration(max(0, h.In)))
+				text.Duration(max(0, h.In))) + calls
 		}
 		open = append(open, handleName(h, w))
 	}
@@ -73,7 +81,14 @@ func (j *judging) loop(n *node, l *profile.Loop) (rank, Kind, string) {
 		}
 		words += "; open: " + strings.Join(open[:min(most, len(open))], ", ") + more
 	}
-	return rankLoop, Waiting, words
+	return rankLoop, Waiting, words + calls
+}
+
+// isKept reports whether something keeps an event loop but that other threads of its process may wake it.
+func isKept(l *profile.Loop) bool {
+	return l.Requests > 0 || slices.ContainsFunc(l.Handles, func(h profile.Handle) bool {
+		return h.Keeps && !h.Internal && h.Kind != profile.HandleAsync
+	})
 }
 
 // handleName is what a person calls a handle: the address of the other end of a connection, else its kind and file.

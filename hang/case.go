@@ -11,6 +11,7 @@ import (
 type Case struct {
 	Trigger   Trigger
 	Command   []string  // that we started, nil where processes were named
+	Kept      bool      // it is of dumps that were made before: whether something moved is not known
 	Roots     []int     // the processes that were named, or that of the command
 	Began     time.Time // when the command began, or its oldest process; zero if that is not known
 	Triggered time.Time
@@ -82,6 +83,8 @@ type Process struct {
 	LockedFiles []LockedFile
 	// Fuse says that it has /dev/fuse open: it answers for a file system.
 	Fuse bool
+	// Backend is what it does as a process of a database, by its title.
+	Backend Backend
 }
 
 // Killed is a process that a signal ended.
@@ -141,13 +144,29 @@ type Counters struct {
 	System                time.Duration // the part of CPU in the kernel, in steps of 10 ms
 	NoDelay               bool          // Delay is not known
 	Voluntary, Preemptive uint64        // switches
+	Start                 uint64        // when the thread began, ticks after boot, 0 if unknown: ids are used again
+	Slept                 time.Duration // how long it had not run at least, of the first moment alone; 0 if unknown
 	Time                  time.Time     // of the reading
 }
 
 // Activity is what moved between the first moment and the last.
 type Activity struct {
-	Network, IO, Output uint64   // bytes
-	Commands            []string // that had not been seen before
-	Repeats             []string // that were started once more, those that were most often first
-	Began               int      // processes
+	Network, IO, Output uint64     // bytes
+	Commands            []string   // that had not been seen before
+	Repeats             []string   // that were started once more, those that were most often first
+	Began               int        // processes
+	Executed            []Executed // processes of the tree
+	Ended               []Ended    // roots
+}
+
+// Executed is a process that became another program: execve(2).
+type Executed struct {
+	PID       int
+	Name, Now string // the kernel's, before and since
+}
+
+// Ended is a process that ended.
+type Ended struct {
+	PID  int
+	Name string // the kernel's
 }

@@ -5,7 +5,10 @@ import "time"
 // Wait is what one thread waits for.
 type Wait struct {
 	// Text says it for a person: `waits for mutex 0x7f… held by 813 "worker-2"`. It has names of the target.
-	Text   string
+	Text string
+	// Brief is Text for the line of a thread: without who could end it besides, and sets of descriptors counted. ""
+	// where nobody said it.
+	Brief  string
 	Sort   WaitSort
 	Kind   string // what a person calls it: "mutex", "data in a pipe"
 	Name   string // which one, "" if Addr says it
@@ -16,7 +19,7 @@ type Wait struct {
 	Certainty string
 	Timed     bool          // it ends by itself
 	Left      time.Duration // how long that takes still, 0 if unknown
-	Length    time.Duration // of a sleep, how long it was asked for where Left is unknown
+	Length    time.Duration // how long it was to last at most, where Left is unknown
 	Evidence  []string      // what it was seen by
 	// Lost is the id of its owner where that is no living thread of the process, 0 mostly. Forked says that it is one
 	// of the process that this one was forked from.

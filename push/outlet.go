@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net/http"
 	"os"
 	"slices"
 	"time"
@@ -17,7 +18,7 @@ type Settings struct {
 	TLS    *tls.Config // what it trusts; nil: what the system trusts
 	// TokenFile holds what is sent as a bearer token; it is read again for each request. "": none.
 	TokenFile string
-	Tenant    string // sent as X-Scope-OrgID, "": none
+	Header    http.Header // sent with each request, as ParseHeaders reads them
 	Scope     otlp.Scope
 	// Spool is a folder of this Outlet's own, see outfile.OpenFolder; nil: what waits is kept in memory alone.
 	Spool *os.Root

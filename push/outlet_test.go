@@ -106,7 +106,7 @@ func TestOutlets(t *testing.T) {
 		encrypted := strings.HasSuffix(scheme, "s") && strings.Contains(scheme, "+")
 		s := newServer(t, encrypted, nil)
 		set := s.settings(t, scheme)
-		set.TokenFile, set.Tenant = token, "team"
+		set.TokenFile, set.Header = token, http.Header{"X-Scope-Orgid": {"team"}}
 		if encrypted {
 			stranger := opened(t, set)
 			putOne(stranger)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// maxToken bounds a file that holds a token.
+// maxToken bounds a file that holds a token or headers, bytes.
 const maxToken = 64 << 10
 
 var (
@@ -39,40 +39,46 @@ func cause(err error) error {
 }
 
 func openToken(path string) (string, error) {
-	before, err := os.Stat(path) // a pipe would block
-	if err != nil {
-		return "", err
-	}
-	if !before.Mode().IsRegular() {
-		return "", errTokenFile
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular():
-		return "", errTokenFile
-	case info.Mode().Perm()&0o027 != 0: // systemd's credentials show the rights of an access list as those of a group
-		return "", errTokenMode
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxToken+1))
+	b, err := readSecret(path)
 	if err != nil {
 		return "", err
 	}
 	token := strings.TrimSpace(string(b))
 	printable := func(r rune) bool { return r > ' ' && r < 0x7f }
-	switch {
-	case len(b) > maxToken:
-		return "", errTokenLong
-	case token == "" || strings.TrimFunc(token, printable) != "":
+	if token == "" || strings.TrimFunc(token, printable) != "" {
 		return "", errTokenForm
 	}
 	return token, nil
+}
+
+// readSecret reads a file that nobody else may read or change.
+func readSecret(path string) ([]byte, error) {
+	before, err := os.Stat(path) // a pipe would block
+	if err != nil {
+		return nil, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, errTokenFile
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errTokenFile
+	case info.Mode().Perm()&0o027 != 0: // systemd's credentials show the rights of an access list as those of a group
+		return nil, errTokenMode
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxToken+1))
+	if err == nil && len(b) > maxToken {
+		err = errTokenLong
+	}
+	return b, err
 }
 
 // errPlainToken warns of a token that the network may read.
@@ -90,9 +96,9 @@ func (s *Settings) Sender() (sender *Sender, warning, err error) {
 // header returns what gives the headers of a request, after the first of which it says whether they can be had.
 func (s *Settings) header() (header func() (http.Header, error), warning, err error) {
 	header = func() (http.Header, error) {
-		h := http.Header{}
-		if s.Tenant != "" {
-			h.Set("X-Scope-OrgID", s.Tenant)
+		h := s.Header.Clone()
+		if h == nil {
+			h = http.Header{}
 		}
 		if s.TokenFile == "" {
 			return h, nil
@@ -101,7 +107,8 @@ func (s *Settings) header() (header func() (http.Header, error), warning, err er
 		h.Set("Authorization", "Bearer "+token)
 		return h, err
 	}
-	if s.TokenFile != "" && s.Target.Base.Scheme == "http" && !isLoopback(s.Target.Base.Hostname()) {
+	secret := s.TokenFile != "" || s.Header.Get("Authorization") != ""
+	if secret && s.Target.Base.Scheme == "http" && !isLoopback(s.Target.Base.Hostname()) {
 		warning = errPlainToken
 	}
 	_, err = header()

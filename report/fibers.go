@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,8 +79,41 @@ func (p *printer) fiberKey(i int) string {
 	}
 	key = binary.LittleEndian.AppendUint64(key, uint64(f.Stack))
 	key = binary.LittleEndian.AppendUint64(key, uint64(f.TID))
-	return string(key) + fmt.Sprint(f.Locked, f.System, f.AwaitedBy, f.LoopTID) + f.Kind + "\x00" + f.State + "\x00" +
+	by := f.AwaitedBy
+	if f.Name == "" {
+		by = p.awaiters(f)
+	}
+	return string(key) + fmt.Sprint(f.Locked, f.System, by, f.LoopTID) + f.Kind + "\x00" + f.State + "\x00" +
 		f.Missing
+}
+
+// maxAwaiting bounds how far those that wait for a fiber, and for those, are told from others.
+const maxAwaiting = 64
+
+// awaiters are what those that wait for f are alike by: numbers of their own, of those of which nobody knows a name.
+// Two that are alike are shown as one.
+func (p *printer) awaiters(f *profile.Fiber) []uint64 {
+	x := p.allFibers()
+	if x.depth++; x.depth > maxAwaiting {
+		x.depth--
+		return f.AwaitedBy
+	}
+	by := make([]uint64, 0, len(f.AwaitedBy))
+	for _, id := range f.AwaitedBy {
+		alike, known := x.alike[id]
+		if i, ok := x.at[id]; ok && !known {
+			key := p.fiberKey(i)
+			if alike, known = x.groups[key]; !known {
+				alike = uint64(len(x.groups))
+				x.groups[key] = alike
+			}
+			x.alike[id] = alike
+		}
+		by = append(by, alike)
+	}
+	x.depth--
+	slices.Sort(by)
+	return by
 }
 
 // fiberGroup writes fibers with the same stack.
@@ -88,7 +123,7 @@ func (p *printer) fiberGroup(fibers []*profile.Fiber) {
 	if len(fibers) > 1 {
 		who = fmt.Sprintf("%d %ss ", len(fibers), text.Escape(f.Kind))
 	}
-	p.wrapped(Thread, who+p.fiberIDs(fibers), " ["+p.fiberState(fibers)+"]:")
+	p.wrapped(Thread, who+p.fiberIDs(fibers), " ["+p.fiberState(fibers)+"]:", "")
 	s := p.fiberStack(f)
 	switch {
 	case f.Missing != "":
@@ -96,25 +131,33 @@ func (p *printer) fiberGroup(fibers []*profile.Fiber) {
 	case f.TID != 0 && len(s.Stack.Frames) == 0:
 		p.line(fmt.Sprintf("  on thread %d, whose stack is above", f.TID))
 	default:
-		frames := p.opt.visible(&s.Stack)
-		for i := range frames {
-			p.frame(&frames[i])
-			p.locals(f.Locals, &frames[i])
-			if i == 0 || !sameLine(&frames[i], &frames[i-1]) {
-				p.source(&frames[i])
-			}
-		}
+		p.frames(p.opt.shownInText(&s.Stack, p.dump.Modules), f.Locals)
 		if !s.Stack.Complete {
 			p.cutLine("stack cut: " + cutReason(&s.Stack))
 		}
 	}
 	p.createdBy(fibers, s)
-	p.awaitedBy(f)
+	p.awaitedBy(fibers)
 }
 
-// awaitedBy writes which fibers wait for f to end: "  awaited by task "main"".
-func (p *printer) awaitedBy(f *profile.Fiber) {
+// awaitedBy writes which fibers wait for those of a group to end: "  awaited by task "main"".
+func (p *printer) awaitedBy(fibers []*profile.Fiber) {
+	f := fibers[0]
 	if len(f.AwaitedBy) == 0 {
+		return
+	}
+	if f.Name == "" {
+		var all []uint64
+		for _, f := range fibers {
+			all = append(all, f.AwaitedBy...)
+		}
+		slices.Sort(all)
+		all = slices.Compact(all)
+		who := text.Plural(len(all), text.Escape(f.Kind)) + " " + p.ranges(all)
+		if len(all) > 1 {
+			who = strconv.Itoa(len(all)) + " " + who
+		}
+		p.line(text.Wrap("  awaited by "+who, p.width(), 4))
 		return
 	}
 	names := make([]string, 0, len(f.AwaitedBy))
@@ -183,13 +226,20 @@ func (p *printer) fiberState(fibers []*profile.Fiber) string {
 type fiberIndex struct {
 	names map[uint64]string
 	loops map[int]bool // threads whose event loops run them
+
+	at     map[uint64]int    // in the dump
+	alike  map[uint64]uint64 // by id: equal for those that are shown as one
+	groups map[string]uint64 // numbers of those, by their keys
+	depth  int
 }
 
 func (p *printer) allFibers() *fiberIndex {
 	if p.index == nil {
-		p.index = &fiberIndex{names: map[uint64]string{}, loops: map[int]bool{}}
+		p.index = &fiberIndex{names: map[uint64]string{}, loops: map[int]bool{}, at: map[uint64]int{},
+			alike: map[uint64]uint64{}, groups: map[string]uint64{}}
 		for i := range p.dump.Fibers {
 			f := &p.dump.Fibers[i]
+			p.index.at[f.ID] = i
 			p.index.names[f.ID] = fiberName(f.Kind, f.ID, f.Name)
 			if f.LoopTID != 0 {
 				p.index.loops[f.LoopTID] = true
@@ -221,7 +271,7 @@ func (p *printer) createdBy(fibers []*profile.Fiber, s *profile.FiberStack) {
 		return
 	}
 	f := &s.CreatedBy[0]
-	name, _ := functionText(f)
+	name := text.Escape(cmp.Or(f.Func, unnamed))
 	line := "  created by " + p.style(Function, name)
 	creators := map[uint64]bool{}
 	for _, f := range fibers {
@@ -252,13 +302,15 @@ func (p *printer) runs(threads []*profile.Thread) string {
 	return "  " + p.few(ids)
 }
 
-// idle writes threads that a runtime keeps for work to come, a line for each reason.
+// idle counts threads that wait for work to come: "+ 11 idle threads (7 V8 workers, 4 libuv pool)".
 func (p *printer) idle(threads []*profile.Thread) {
-	for _, part := range split(threads, func(t *profile.Thread) string { return t.Idle }) {
-		who := "thread " + p.ids(part.threads)
-		if len(part.threads) > 1 {
-			who = fmt.Sprintf("%d threads %s", len(part.threads), p.ids(part.threads))
-		}
-		p.wrapped(Thread, who, " "+p.names(part.threads)+"  idle: "+text.Escape(part.text)+" (-v shows the stack)")
+	if len(threads) == 0 {
+		return
 	}
+	parts := split(threads, (*profile.Thread).IdleKind)
+	kinds := make([]string, len(parts))
+	for i, part := range parts {
+		kinds[i] = fmt.Sprintf("%d %s", len(part.threads), text.Escape(part.text))
+	}
+	p.wrapped(Thread, "+ "+counted(len(threads), "idle thread"), " ("+strings.Join(kinds, ", ")+")", "")
 }

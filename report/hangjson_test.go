@@ -42,7 +42,8 @@ func hangSchema(t *testing.T) *jsonschema.Schema {
 // hungTest is a case with all that a case can have, whose names are name.
 func hungTest(name string) (*hang.Case, *hang.Verdict) {
 	at := time.Date(2026, 8, 1, 12, 25, 0, 0, time.UTC)
-	counters := hang.Counters{CPU: time.Second, System: 10 * time.Millisecond, Voluntary: 3, Preemptive: 1, Time: at}
+	counters := hang.Counters{CPU: time.Second, System: 10 * time.Millisecond, Voluntary: 3, Preemptive: 1, Start: 7133,
+		Slept: time.Hour, Time: at}
 	d := redis()
 	d.Process.Comm = name
 	c := &hang.Case{Trigger: hang.Trigger{Kind: hang.Deadline, After: 25 * time.Minute, Note: name},
@@ -54,13 +55,14 @@ func hungTest(name string) (*hang.Case, *hang.Verdict) {
 			{PID: 4121, Parent: 77, Name: name, Args: []string{name}, State: "S", Threads: 3, Fuse: true,
 				LastOutput: "ok " + name, LockedFiles: []hang.LockedFile{{Path: name, Holder: 900}},
 				Lines: []string{"socket " + name}}},
-		Outside: []hang.Process{{PID: 900, Name: "postgres", State: "S", Threads: 1}},
+		Outside: []hang.Process{{PID: 900, Name: "postgres", Backend: hang.BackendInTransaction, State: "S", Threads: 1}},
 		Moments: []hang.Moment{{Time: at.Add(-2 * time.Second),
 			Counters: map[int]hang.Span{4121: {Before: counters, After: counters}, 77: {Before: counters}}},
 			{Time: at, Dumps: []*profile.Dump{d}, Waits: bank()}},
-		Close:    []hang.CloseSamples{{PID: 4121, TID: 4121, Stacks: []profile.Stack{d.Threads[0].Stack}, Calls: 1}},
-		Activity: hang.Activity{Network: 12, Commands: []string{name}, Began: 2, Repeats: []string{name}},
-		Killed:   []hang.Killed{{PID: 70, Name: name, Signal: "SIGTERM", Seen: at}},
+		Close: []hang.CloseSamples{{PID: 4121, TID: 4121, Stacks: []profile.Stack{d.Threads[0].Stack}, Calls: 1}},
+		Activity: hang.Activity{Network: 12, Commands: []string{name}, Began: 2, Repeats: []string{name},
+			Executed: []hang.Executed{{PID: 78, Name: "sh", Now: name}}, Ended: []hang.Ended{{PID: 77, Name: name}}},
+		Killed: []hang.Killed{{PID: 70, Name: name, Signal: "SIGTERM", Seen: at}},
 		Cores: []hang.Core{{PID: 4121, File: "processes/4121-" + name + ".core", Size: 9 << 20, Written: 3 << 20,
 			Left: 4096, Unread: 8192, Stopped: 12 * time.Millisecond, Problem: "it is cut: " + name},
 			{PID: 77, Problem: "no core: " + name}},

@@ -324,6 +324,9 @@ func (w *fakeWatch) Peek(c *tracer.Copy, _ *maps.Table) error {
 	if err != nil {
 		return err
 	}
+	if v.fault {
+		panic("a tracer's fault")
+	}
 	if !v.asleep {
 		return tracer.ErrRan
 	}

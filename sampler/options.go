@@ -23,8 +23,6 @@ type Options struct {
 	// Rate is how many samples are wanted in a second; 0 samples as fast as it goes.
 	Rate float64
 	Mode Mode
-	// RunningOnly leaves out threads that wait: they are neither sampled nor counted.
-	RunningOnly bool
 	// LockHolders counts a thread alone while it holds the lock that only one thread of its runtime has while it runs:
 	// the GIL of Python.
 	LockHolders bool
@@ -78,7 +76,7 @@ func (o *Options) runtimes(p image) Runtimes {
 }
 
 // running reports whether threads that wait are left out.
-func (o *Options) running() bool { return o.RunningOnly || o.Mode == CPU }
+func (o *Options) running() bool { return o.Mode == CPU }
 
 // Stats are the counts of a recording so far. They are exact unless they say otherwise.
 type Stats struct {

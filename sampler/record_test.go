@@ -207,19 +207,6 @@ func TestExecMakesAnotherTask(t *testing.T) {
 	}
 }
 
-func TestRunningOnly(t *testing.T) {
-	f := newFake(4 * time.Second)
-	p := f.process(1)
-	p.threads[1], p.threads[2] = busy, parked
-	got, s, _ := drawn(t, f, Options{Rate: 99, RunningOnly: true})
-	if _, wall, _ := amounts(got, 2, 0); wall != 0 || f.peeks[2] != 0 || f.stops[2] != 0 {
-		t.Errorf("parked thread: wall %v, %d copies, %d stops, want none", wall, f.peeks[2], f.stops[2])
-	}
-	if _, wall, _ := amounts(got, 1, 0); wall != s.Elapsed {
-		t.Errorf("busy thread: wall %v, want %v", wall, s.Elapsed)
-	}
-}
-
 // TestShortfalls: what Copiers did not get is counted, once a sample, and is none of the notes, which the profile has.
 func TestShortfalls(t *testing.T) {
 	f := newFake(4 * time.Second)
@@ -362,6 +349,26 @@ func TestFaultBeforeStops(t *testing.T) {
 		if n, wall, _ := amounts(got, tid, 0); wall != s.Elapsed || n < 390 {
 			t.Errorf("thread %d: %d samples, %v of %v", tid, n, wall, s.Elapsed)
 		}
+	}
+}
+
+// TestFaultKeepsNoCopy: what a sleeper's stack was to be copied into when a fault came is there for the next.
+func TestFaultKeepsNoCopy(t *testing.T) {
+	f := newFake(5 * time.Second)
+	p := f.process(1)
+	p.threads[1] = busy
+	p.threads[2] = func(now time.Duration) view {
+		v := parked(now)
+		v.cpu, v.switches = now, uint64(now) // it ran in between: each round copies it
+		v.fault = now > time.Second && now < 1800*time.Millisecond
+		return v
+	}
+	_, s, r := drawn(t, f, Options{Rate: 99})
+	if !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "fault") }) {
+		t.Fatalf("notes %q: no fault came", s.Notes)
+	}
+	if n := len(r.ticker.out.spare) + len(r.ticker.out.free); n != copies {
+		t.Errorf("%d of %d copies are left", n, copies)
 	}
 }
 

@@ -47,7 +47,7 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 		k.unread(t)
 		return
 	}
-	err := t.watch.Peek(p.program.prepare(c), p.program.table.Load())
+	err := k.peek(p, t, c)
 	switch {
 	case err == nil:
 		k.counted.peeks++
@@ -56,14 +56,11 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 		t.activity = sleeping
 		k.seen(t, sample{kind: peeked, copied: c, call: *call, kernel: k.kernelStack(t, c.Counters)}, 1, upto)
 	case errors.Is(err, tracer.ErrRan):
-		k.out.give(c)
 		t.moved = true
 		k.runner(p, t, upto)
 	case isGone(err) || errors.Is(err, tracer.ErrExec):
-		k.out.give(c)
 		k.trouble(p, t, err)
 	default: // its memory cannot be read; where it waits is known even so
-		k.out.give(c)
 		s := sample{kind: unseen, call: *call}
 		if now, err := t.watch.Counters(); err == nil {
 			t.took(now)
@@ -72,6 +69,19 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 		t.activity = sleeping
 		k.seen(t, s, 1, upto)
 	}
+}
+
+// peek copies the stack of a thread that sleeps into c, which is given back where that fails, by a fault of ours too.
+func (k *ticker) peek(p *process, t *thread, c *tracer.Copy) error {
+	copied := false
+	defer func() {
+		if !copied {
+			k.out.give(c)
+		}
+	}()
+	err := t.watch.Peek(p.program.prepare(c), p.program.table.Load())
+	copied = err == nil
+	return err
 }
 
 // kernelStack is where in the kernel a thread waits that has not run since it was copied; nil if that is not wanted,

@@ -79,6 +79,7 @@ type Part struct {
 	Own     bool // only the process itself has its other end
 	Made    bool // of a connection that the process asked for itself
 	Wakers  []Waker
+	Socket  *Endpoint // nil for what is no socket
 }
 
 // maxParts bounds the parts of a wait that are kept.
@@ -95,7 +96,7 @@ type Wait struct {
 	// Timed says that it ends by itself; Left is how long that takes still, if HasLeft says that it is known.
 	Timed, HasLeft bool
 	Left           time.Duration
-	// Length is how long a sleep was asked for of which it is not known when it began; 0 of others.
+	// Length is how long a wait was to last at most of which it is not known when it began; 0 of others.
 	Length time.Duration
 	// Retries says that the thread wakes by itself now and then and waits again.
 	Retries   bool
@@ -114,6 +115,8 @@ type Wait struct {
 	Peer string
 	// Made says that it is a connection that the process asked for itself.
 	Made bool
+	// Socket is the socket that it waits at, nil for what is none.
+	Socket *Endpoint
 	// Children are processes whose end a handler of SIGCHLD would tell, whatever else the thread waits for.
 	Children []int
 	// Handled are the signals that the program has handlers for, which may end the wait, bit n-1 for signal n; Alarm

@@ -179,6 +179,7 @@ func (j *job) follow(parent <-chan struct{}) *Outcome {
 			parent = nil
 			j.wanted(0)
 		case <-tick.C:
+			j.noticeResume()
 			j.tick()
 		case <-j.capture.ended():
 			j.afterCapture()

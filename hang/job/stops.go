@@ -48,6 +48,20 @@ func (j *job) resume() {
 	j.lendAndContinue()
 }
 
+// noticeResume waits for the SIGCONT that let us go on where a check is so late that one is likely: the timer and the
+// signal are due at one moment, and time that we were stopped counts for no limit.
+func (j *job) noticeResume() {
+	const soon = 200 * time.Millisecond
+	if !j.watch.Overdue(time.Now()) {
+		return
+	}
+	select {
+	case <-j.goOn:
+		j.resume()
+	case <-time.After(soon):
+	}
+}
+
 // lend gives the terminal to the command if it is ours.
 func (j *job) lend() {
 	if j.terminal.Ours() {

@@ -17,6 +17,7 @@ type Watch struct {
 	paused time.Duration // that does not count
 	last   time.Time     // of the check before
 	period time.Duration // until the next one
+	due    time.Time     // when that was to be, or a limit
 	warned bool
 	fired  bool
 	idle   window
@@ -34,6 +35,9 @@ const (
 // it.
 const late = 3
 
+// overdue is how late a check is that we were stopped before, if somebody lets us go on then.
+const overdue = 2 * time.Second
+
 // New returns a Watch of what s reads, whose limits begin at that time. say gets what a person should know, a line.
 func New(l Limits, began time.Time, s Source, say func(string)) *Watch {
 	return &Watch{limits: l, source: s, say: say, began: began, last: began, period: minPeriod,
@@ -41,7 +45,7 @@ func New(l Limits, began time.Time, s Source, say func(string)) *Watch {
 			repeats: map[procfs.Identity]bool{}}, silent: silence{length: l.Silent}}
 }
 
-// Next is how long it may wait until the next Check.
+// Next is how long it may wait until the next Check, which is overdue when it comes much later.
 func (w *Watch) Next(now time.Time) time.Duration {
 	next := w.last.Add(w.period).Sub(now)
 	ran := now.Sub(w.began) - w.paused
@@ -50,8 +54,13 @@ func (w *Watch) Next(now time.Time) time.Duration {
 			next = min(next, left)
 		}
 	}
-	return max(next, time.Millisecond)
+	next = max(next, time.Millisecond)
+	w.due = now.Add(next)
+	return next
 }
+
+// Overdue reports whether the check that Next gave the time of is so late that we may have been stopped.
+func (w *Watch) Overdue(now time.Time) bool { return !w.due.IsZero() && now.Sub(w.due) > overdue }
 
 // Check returns the limit that has been reached. A warning comes once, and after any other limit comes none.
 func (w *Watch) Check(now time.Time) (hang.Trigger, bool) {
@@ -99,10 +108,10 @@ func (w *Watch) Skip(now time.Time) {
 	w.forget()
 }
 
-// Resumed says that somebody let us go on, at that time. We were stopped if no check was made for long.
+// Resumed says that somebody let us go on, at that time. We were stopped if a check is overdue.
 func (w *Watch) Resumed(now time.Time) {
-	if passed := now.Sub(w.last); passed > late*w.period {
-		w.Pause(passed)
+	if w.Overdue(now) {
+		w.Pause(now.Sub(w.last))
 	}
 }
 

@@ -215,3 +215,26 @@ func TestGap(t *testing.T) {
 }
 
 func quietly(string) {}
+
+// A stop counts for no limit, however long checks take and are apart.
+func TestResumed(t *testing.T) {
+	for _, period := range []time.Duration{time.Second, 5 * time.Second, 10 * time.Second} {
+		s := newScene(proc{pid: 1, cpu: 1})
+		w := New(Limits{Deadline: time.Minute}, s.began, s, nil)
+		w.period = period
+		s.now = s.now.Add(w.Next(s.now) + 5*time.Minute)
+		if !w.Overdue(s.now) {
+			t.Errorf("period %s: a check five minutes late is not overdue", period)
+		}
+		w.Resumed(s.now)
+		if got, ok := w.Check(s.now); ok {
+			t.Errorf("period %s: %v is reached after a stop", period, got.Kind)
+		}
+		w.period = period
+		s.now = s.now.Add(w.Next(s.now))
+		w.Resumed(s.now) // a SIGCONT to somebody who was not stopped
+		if w.paused > 5*time.Minute+period {
+			t.Errorf("period %s: %s do not count after 5 minutes", period, w.paused)
+		}
+	}
+}

@@ -147,7 +147,7 @@ func record(t *testing.T, addresses ...string) *pprof.Profile {
 	pid := start(t, dir, program)
 	time.Sleep(300 * time.Millisecond)
 	file := filepath.Join(dir, "ref.pb.gz")
-	args := []string{"record", "-q", "-p", strconv.Itoa(pid), "-d", "2", "-o", file, "--label", "team=x"}
+	args := []string{"record", "-q", "-p", strconv.Itoa(pid), "-d", "2", "-o", file}
 	for _, address := range addresses {
 		args = append(args, "--push", address)
 	}
@@ -299,7 +299,7 @@ func collected(t *testing.T, line string, want *pprof.Profile) {
 		t.Fatal(err)
 	}
 	d := &doc.Dictionary
-	if !slices.Contains(d.StringTable, "team") || !strings.Contains(line, `{"stringValue":"worker"}`) {
+	if !strings.Contains(line, `{"stringValue":"worker"}`) {
 		t.Errorf("no own label or no name of a thread in %s", line)
 	}
 	for _, p := range doc.ResourceProfiles[0].ScopeProfiles[0].Profiles {
@@ -364,7 +364,7 @@ memberlist: {bind_addr: [127.0.0.1], bind_port: %s}
 	want := record(t, address)
 	for name, typ := range map[string]string{"cpu": "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
 		"wall": "wall:wall:nanoseconds:wall:nanoseconds"} {
-		for _, selector := range []string{`{service_name="workload"}`, `{team="x",process="workload"}`} {
+		for _, selector := range []string{`{service_name="workload"}`, `{process="workload"}`} {
 			now := time.Now()
 			q := wire.String(wire.String(nil, 1, typ), 2, selector)
 			q = wire.Int(wire.Int(q, 3, now.Add(-time.Hour).UnixMilli()), 4, now.Add(time.Minute).UnixMilli())
@@ -386,7 +386,7 @@ memberlist: {bind_addr: [127.0.0.1], bind_port: %s}
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"service_name", "process", "host", "team", "thread"} {
+	for _, name := range []string{"service_name", "process", "host", "thread"} {
 		if !bytes.Contains(b, []byte(`"`+name+`"`)) {
 			t.Errorf("no label %s in %s", name, b)
 		}
@@ -415,7 +415,7 @@ func TestParca(t *testing.T) {
 	protocols.SetUnencryptedHTTP2(true)
 	client := &http.Client{Transport: &http.Transport{Protocols: &protocols}}
 	for _, name := range []string{"cpu", "wall"} {
-		query := fmt.Sprintf(`fpstack_%s:%s:nanoseconds:%s:nanoseconds:delta{service_name="workload",team="x"}`, name,
+		query := fmt.Sprintf(`fpstack_%s:%s:nanoseconds:%s:nanoseconds:delta{service_name="workload"}`, name,
 			name, name)
 		at := func(when time.Time) []byte { return wire.Int(nil, 1, when.Unix()) }
 		merge := wire.String(nil, 1, query)

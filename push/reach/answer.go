@@ -60,14 +60,14 @@ func (m *meaning) remedy(s *push.Settings) string {
 const (
 	oldCollector = "A collector takes profiles with --feature-gates=service.profilesSupport and a pipeline of " +
 		"profiles, and must know OTLP 1.10 (0.162 does)."
-	needsTenant = "Pyroscope with more than one tenant wants --push-tenant NAME."
+	needsTenant = "Pyroscope with more than one tenant wants --push-header 'X-Scope-OrgID: NAME'."
 )
 
 // meanings are what stores answer. docs/push.md has the same table for people.
 // Source: opentelemetry.io/docs/specs/otlp; grpc.github.io/grpc/core/md_doc_statuscodes.html.
 var meanings = []meaning{
 	{http: []int{401}, grpc: []int{16}, step: stepAccess,
-		does: "It wants to know who sends: give a token by --push-token-file FILE.",
+		does: "It wants to know who sends: give a token by --push-token-file FILE, or a header by --push-header.",
 		of:   map[push.Kind]string{push.Pyroscope: needsTenant}},
 	{http: []int{407}, step: stepAccess,
 		does: "The proxy wants a user and a password: HTTPS_PROXY or HTTP_PROXY=http://USER:PASSWORD@HOST:PORT."},

@@ -115,7 +115,7 @@ func TestAnswers(t *testing.T) {
 		{"pyroscope", 400, `{"code":"invalid_argument","message":"no profiles received"}`, "", ""},
 		{"otlp+http", 400, `{"code":"invalid_argument"}`, "service", "another version"},
 		{"pyroscope", 400, "Client sent an HTTP request to an HTTPS server", "service", "wants TLS"},
-		{"pyroscope", 401, "", "access", "--push-tenant"}, {"otlp+http", 401, "", "access", "--push-token-file"},
+		{"pyroscope", 401, "", "access", "X-Scope-OrgID"}, {"otlp+http", 401, "", "access", "--push-token-file"},
 		{"otlp+http", 403, "", "access", "may not write"}, {"otlp+http", 404, "", "service", "profilesSupport"},
 		{"pyroscope", 405, "", "service", "1.0"}, {"otlp+http", 413, "", "service", "proxy"},
 		{"otlp+http", 415, "", "service", "another kind"}, {"pyroscope", 429, "", "access", "limit"},

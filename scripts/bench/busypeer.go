@@ -103,7 +103,7 @@ func (b *bench) busyPeer(s server) error {
 	if err := perf.Start(); err != nil {
 		return err
 	}
-	r, err := b.record("cpu", "-q", "-d", peerWindow.String(), "--mode", "cpu", "--no-inlines", "-p", pid)
+	r, err := b.record("cpu", "-q", "-d", peerWindow.String(), "--mode", "cpu", "--names=functions", "-p", pid)
 	if err := errors.Join(err, perf.Wait()); err != nil {
 		return err
 	}

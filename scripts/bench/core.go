@@ -55,7 +55,7 @@ func (b *bench) cores() error {
 
 // core compares one.
 func (b *bench) core(what string, bound float64, rounds int, program, core string) error {
-	ours := []string{b.fpstack, "--core", core}
+	ours := []string{b.fpstack, core}
 	for _, peer := range []struct {
 		name   string
 		bound  float64

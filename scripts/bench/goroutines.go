@@ -20,7 +20,7 @@ func (b *bench) goroutines() error {
 		return err
 	}
 	defer stop()
-	rs, err := contest(b.rounds, []string{b.fpstack, "-p", pid, "--goroutines"})
+	rs, err := contest(b.rounds, []string{b.fpstack, "-p", pid, "--fibers=all"})
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (b *bench) waits() error {
 		return err
 	}
 	defer stopFew()
-	rs, err := contest(b.rounds, []string{b.fpstack, "waits", "-p", many}, []string{b.fpstack, "waits", "-p", few})
+	rs, err := contest(b.rounds, []string{b.fpstack, "--waits", "-p", many}, []string{b.fpstack, "--waits", "-p", few})
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ var sleepers = []struct {
 	{"c", "bin/threads", []string{"3", "4"}, nil}, {"c-static", "bin/threads-static", []string{"3", "4"}, nil},
 	{"c-fp", "bin/threads-fp", []string{"3", "4"}, nil}, {"python", "/usr/bin/python3", []string{"sleeper.py"}, nil},
 	// An emulated machine takes its time while threads are stopped.
-	{"go", "bin/threads-go", []string{"3", "4"}, []string{"--goroutines", "--max-pause", "20s"}},
+	{"go", "bin/threads-go", []string{"3", "4"}, []string{"--fibers=all", "--max-pause", "20s"}},
 }
 
 // shown is what a test reads of a dump.

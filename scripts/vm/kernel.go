@@ -100,7 +100,7 @@ func (m *machine) waits() error {
 	defer t.end()
 	var r result
 	if !await(10*time.Second, func() bool {
-		r = root(m.fpstack(), "waits", "-p", t.id())
+		r = root(m.fpstack(), "--waits", "-p", t.id())
 		return r.status == 0 && strings.Contains(r.out, "deadlock")
 	}) {
 		return errors.New(r.String())
@@ -154,7 +154,7 @@ func (m *machine) frozen() error {
 	}
 	defer func() { _ = write("cgroup.freeze", "0"); t.end() }() // what does not thaw ends with the machine
 	time.Sleep(200 * time.Millisecond)
-	if err := root(m.fpstack(), "waits", "-p", t.id()).wants(0, "frozen"); err != nil {
+	if err := root(m.fpstack(), "--waits", "-p", t.id()).wants(0, "frozen"); err != nil {
 		return err
 	}
 	return root(m.fpstack(), "-p", t.id()).wants(0, "descend")

@@ -365,5 +365,5 @@ func (m *machine) coredump() error {
 		return fmt.Errorf("cores: %q\n%v", cores, root("/usr/bin/coredumpctl", "--no-pager"))
 	}
 	note("core %s", filepath.Base(cores[0]))
-	return root("/usr/bin/fpstack", "--core", cores[0]).wants(0, "descend", "3 threads", "SIGSEGV")
+	return root("/usr/bin/fpstack", cores[0]).wants(0, "descend", "3 threads", "SIGSEGV")
 }

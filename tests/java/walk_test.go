@@ -160,12 +160,7 @@ func TestTruth(t *testing.T) {
 	forEach(t, func(t *testing.T, version string, flags []string) {
 		for _, n := range calls {
 			p := start(t, version, append(slices.Clone(flags), "Truth", n)...)
-			walked.Pause(1)
-			shot := p.Stop(t)
-			s, k := p.stackOf(shot, "Truth.report")
-			if k < 0 {
-				t.Fatal("no thread is in it")
-			}
+			s := p.asleepIn(t, "Truth.report")
 			var got []string
 			for _, f := range javaFrames(&s) {
 				if f.File == "" && strings.Contains(f.Func, "$$Lambda") {
@@ -182,6 +177,24 @@ func TestTruth(t *testing.T) {
 			}
 		}
 	})
+}
+
+// asleepIn returns the stack of the thread that is in that function of Java, when it has come to sleep below it: what
+// it has written is read by us before it is done with writing.
+func (p *program) asleepIn(t *testing.T, function string) profile.Stack {
+	t.Helper()
+	for i := range 200 {
+		walked.Pause(i)
+		s, k := p.stackOf(p.Stop(t), function)
+		if k < 0 {
+			continue
+		}
+		if frames := javaFrames(&s); strings.HasPrefix(frames[0].Func, "java.lang.Thread.sleep") {
+			return s
+		}
+	}
+	t.Fatalf("no thread sleeps in %s", function)
+	return profile.Stack{}
 }
 
 // TestChaos: what the JVM has stubs and slow paths for is below the same callers in each sample.

@@ -25,8 +25,8 @@ func ownCrash(t *testing.T) *crashedProgram {
 		t.Fatal(err)
 	}
 	s.core = crashed(t, s.program, "null")
-	o := show(t, "--core", s.core)
-	if s.want = o.stdout; o.status != 0 || o.stderr != "" || !strings.Contains(s.want, "fall+") {
+	o := show(t, s.core)
+	if s.want = o.stdout; o.status != 0 || o.stderr != "" || !strings.Contains(s.want, "  fall ") {
 		t.Fatalf("status %d, %s\n%s", o.status, o.stderr, s.want)
 	}
 	return s
@@ -39,23 +39,23 @@ func TestCoreFiles(t *testing.T) {
 	if err := os.Rename(s.program, moved); err != nil {
 		t.Fatal(err)
 	}
-	o := show(t, "--core", s.core)
+	o := show(t, s.core)
 	if o.status != 1 || !strings.Contains(o.stderr, `find "`+s.program+`" (build id `) ||
-		!strings.Contains(o.stderr, "--exe FILE") || !strings.Contains(o.stdout, "[prog+0x") ||
-		strings.Contains(o.stdout, "fall+") {
+		!strings.Contains(o.stderr, "Name the program after the core") || !strings.Contains(o.stdout, "  prog+0x") ||
+		strings.Contains(o.stdout, "  fall ") {
 		t.Errorf("without the program: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
-	if o := show(t, "--core", s.core, "--exe", moved); o.stdout != s.want || o.status != 0 || o.stderr != "" {
-		t.Errorf("with --exe: status %d, %s\n%s\nwant\n%s", o.status, o.stderr, o.stdout, s.want)
+	if o := show(t, s.core, moved); o.stdout != s.want || o.status != 0 || o.stderr != "" {
+		t.Errorf("with the program named: status %d, %s\n%s\nwant\n%s", o.status, o.stderr, o.stdout, s.want)
 	}
 	other := program(t, "threads")
-	o = show(t, "--core", s.core, "--exe", other)
-	if o.status != 1 || !strings.Contains(o.stderr, `refuse "`+other) || strings.Contains(o.stdout, "fall+") {
-		t.Errorf("with another as --exe: status %d, %s\n%s", o.status, o.stderr, o.stdout)
+	o = show(t, s.core, other)
+	if o.status != 1 || !strings.Contains(o.stderr, `refuse "`+other) || strings.Contains(o.stdout, "  fall ") {
+		t.Errorf("with another program named: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	copyFile(t, other, s.program)
-	o = show(t, "--core", s.core)
-	if o.status != 1 || !strings.Contains(o.stderr, "refuse") || strings.Contains(o.stdout, "fall+") {
+	o = show(t, s.core)
+	if o.status != 1 || !strings.Contains(o.stderr, "refuse") || strings.Contains(o.stdout, "  fall ") {
 		t.Errorf("with another at its path: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	root := room(t)
@@ -64,12 +64,12 @@ func TestCoreFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	copyFile(t, moved, inRoot)
-	o = show(t, "--core", s.core, "--sysroot", root)
-	if o.status != 1 || !strings.Contains(o.stdout, "fall+") || !strings.Contains(o.stderr, "libc.so.6") {
+	o = show(t, s.core, "--sysroot", root)
+	if o.status != 1 || !strings.Contains(o.stdout, "  fall ") || !strings.Contains(o.stderr, "libc.so.6") {
 		t.Errorf("below a root without the C library: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
-	if o := show(t, "--core", s.core, "--exe", moved); o.status != 0 || !strings.Contains(o.stdout, "fall+") {
-		t.Errorf("with --exe and another at its path: status %d, %s\n%s", o.status, o.stderr, o.stdout)
+	if o := show(t, s.core, moved); o.status != 0 || !strings.Contains(o.stdout, "  fall ") {
+		t.Errorf("with one named and another at its path: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	if err := os.Remove(s.program); err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestCoreFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	copyFile(t, moved, filepath.Join(ids, id[:2], id[2:]))
-	if o := show(t, "--core", s.core, "--debug-dir", filepath.Dir(ids)); o.stdout != s.want || o.status != 0 {
+	if o := show(t, s.core, "--debug-dir", filepath.Dir(ids)); o.stdout != s.want || o.status != 0 {
 		t.Errorf("by its build id: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 }
@@ -109,13 +109,13 @@ func TestCoreForms(t *testing.T) {
 			s.core); o.status != 0 {
 			t.Fatalf("%s: %s", tool[0], o.stderr)
 		}
-		if o := show(t, "--core", packed); o.stdout != s.want || o.status != 0 {
+		if o := show(t, packed); o.stdout != s.want || o.status != 0 {
 			t.Errorf("%s: status %d, %s\n%s", tool[0], o.status, o.stderr, o.stdout)
 		}
 		if err := os.Truncate(packed, 9000); err != nil {
 			t.Fatal(err)
 		}
-		if o := show(t, "--core", packed); o.status == 0 || o.stderr == "" {
+		if o := show(t, packed); o.status == 0 || o.stderr == "" {
 			t.Errorf("%s, cut: status %d, %s\n%s", tool[0], o.status, o.stderr, o.stdout)
 		}
 	}
@@ -123,17 +123,17 @@ func TestCoreForms(t *testing.T) {
 		t.Errorf("by a pipe: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	small, document := filepath.Join(room(t), "small"), filepath.Join(room(t), "dump.json")
-	show(t, "--core", s.core, "--save", small)
+	show(t, s.core, "--save", small)
 	if info, err := os.Stat(small); err != nil || info.Size() > 100_000 || info.Mode() != 0o600 {
 		t.Errorf("saved: %v, %v", info, err)
 	}
-	show(t, "--core", s.core, "-f", "json", "-o", document)
-	for _, args := range [][]string{{"--core", small}, {"symbolize", small}, {"symbolize", document}} {
+	show(t, s.core, "-f", "json", "-o", document)
+	for _, args := range [][]string{{small}, {document}} {
 		if o := show(t, args...); o.stdout != s.want || o.status != 0 {
 			t.Errorf("%q: status %d, %s\n%s\nwant\n%s", args, o.status, o.stderr, o.stdout, s.want)
 		}
 	}
-	o := show(t, "--core", s.core, "-f", "folded")
+	o := show(t, s.core, "-f", "folded")
 	if !strings.Contains(o.stdout, "_start;__libc_start_main;__libc_start_call_main;main;die;fall;fall;fall;fall 1\n") {
 		t.Errorf("folded:\n%s", o.stdout)
 	}
@@ -152,7 +152,7 @@ func TestCoreCut(t *testing.T) {
 		if err := os.WriteFile(cut, data[:size], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		o := show(t, "--core", cut)
+		o := show(t, cut)
 		frames := strings.Count(o.stdout, "\n  #")
 		if o.status == 0 || o.stderr == "" || (o.status == 1) != (frames > 0) {
 			t.Errorf("cut at %d: status %d, %q\n%s", size, o.status, o.stderr, o.stdout)
@@ -177,7 +177,7 @@ func TestCoreBesidePeers(t *testing.T) {
 			t.Parallel()
 			file := program(t, row[0])
 			core := crashed(t, file, row[1])
-			d := decode(t, show(t, "--core", core, "-f", "json").stdout)[0]
+			d := decode(t, show(t, core, "-f", "json").stdout)[0]
 			script := filepath.Join(room(t), "frames.py")
 			if err := os.WriteFile(script, []byte(gdbScript), 0o644); err != nil {
 				t.Fatal(err)
@@ -223,16 +223,16 @@ func TestCoreRefuses(t *testing.T) {
 		status int
 		want   string
 	}{
-		{[]string{"--exe", s.program}, 64, "--exe without --core"},
-		{[]string{"--sysroot", "/"}, 64, "--sysroot without --core"},
-		{[]string{"--core", s.core, "-p", "1"}, 64, "one of them is shown"},
-		{[]string{"--core", s.core, "--kernel"}, 64, "--core with --kernel"},
-		{[]string{"--core", s.core, "--rolling"}, 64, "--core with --kernel, --rolling"},
-		{[]string{"--core", "/nonexistent"}, 2, "no such file"},
-		{[]string{"--core", text}, 2, "not an ELF core file"},
-		{[]string{"--core", s.program}, 2, "its type is 3, want 4"},
-		{[]string{"--core", "/dev/null"}, 2, "it is empty"},
-		{[]string{"--core", s.core, "-t", "1"}, 1, "no process given has this thread"},
+		{[]string{s.program}, 64, "is a program or a debug file"},
+		{[]string{s.core, s.program, "/bin/true"}, 64, "2 programs for a core"},
+		{[]string{"-p", "1", "--sysroot", "/"}, 64, "--sysroot with a process"},
+		{[]string{s.core, "-p", "1"}, 64, "and a process"},
+		{[]string{s.core, "--kernel"}, 64, "--kernel without a process"},
+		{[]string{s.core, "--rolling"}, 64, "--rolling without a process"},
+		{[]string{"/nonexistent"}, 2, "no such file"},
+		{[]string{text}, 2, text},
+		{[]string{"/dev/null"}, 2, "it is empty"},
+		{[]string{s.core, "-t", "1"}, 1, "no process given has this thread"},
 	} {
 		o := show(t, row.args...)
 		if o.status != row.status || !strings.Contains(o.stderr, row.want) {

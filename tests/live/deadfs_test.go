@@ -67,11 +67,11 @@ func TestDeadFileSystemDump(t *testing.T) {
 				return err == nil && !strings.HasPrefix(string(call), fmt.Sprint(syscall.SYS_RT_SIGTIMEDWAIT)+" ")
 			})
 		}
-		o := execute(t, deadBound, fpstack, "-p", strconv.Itoa(pid))
+		o := execute(t, deadBound, fpstack, "--all", "-p", strconv.Itoa(pid))
 		if o.status != 1 || !strings.Contains(o.stderr, noAnswer(path)) {
 			t.Errorf("status %d, want 1 and the file named\n%s", o.status, o.stderr)
 		}
-		if !strings.Contains(o.stdout, "__libc_start_main") || !strings.Contains(o.stdout, "[flicker+0x") {
+		if !strings.Contains(o.stdout, "__libc_start_main") || !strings.Contains(o.stdout, "  flicker+0x") {
 			t.Errorf("no stack with names of libc and addresses of the program:\n%s", o.stdout)
 		}
 		if got := strings.Contains(o.stdout, "! not stopped: "); got != faulting {
@@ -111,7 +111,7 @@ func TestDeadFileSystemEnds(t *testing.T) {
 	pid, _ := deadFileSystem(t)
 	p := strconv.Itoa(pid)
 	saved := filepath.Join(t.TempDir(), "saved")
-	for _, args := range [][]string{{"-p", p}, {"waits", "-p", p}, {"hang", "-p", p}, {"doctor", "-p", p},
+	for _, args := range [][]string{{"-p", p}, {"--waits", "-p", p}, {"hang", "-p", p}, {"doctor", "-p", p},
 		{"record", "-p", p, "-o", os.DevNull}, {"-p", p, "--save", saved}, {"-p", p, "-v", "--no-stop"}} {
 		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 			for _, after := range []time.Duration{50, 300} {

@@ -62,13 +62,13 @@ func TestFlameOfADump(t *testing.T) {
 	if o := show(t, "-f", "json", "-o", dump, "-p", sleeper(t)); o.status > 1 {
 		t.Fatal(o.stderr)
 	}
-	if o := show(t, "flame", "-f", "svg", dump); o.status != 2 || !strings.Contains(o.stderr, "fpstack symbolize") {
+	if o := show(t, "flame", "-f", "svg", dump); o.status != 2 || !strings.Contains(o.stderr, "fpstack FILE") {
 		t.Errorf("status %d, %s", o.status, o.stderr)
 	}
-	if o := show(t, "symbolize", "-f", "folded", "-o", profile, dump); o.status > 1 {
+	if o := show(t, "-f", "folded", "-o", profile, dump); o.status > 1 {
 		t.Fatal(o.stderr)
 	}
 	if o := show(t, "flame", "-f", "folded", profile); o.status != 0 || o.stdout == "" {
-		t.Errorf("of what symbolize wrote: status %d, %q, %s", o.status, o.stdout, o.stderr)
+		t.Errorf("of the folded dump: status %d, %q, %s", o.status, o.stdout, o.stderr)
 	}
 }

@@ -226,7 +226,7 @@ func checkRoutines(t *testing.T, r *routines, n int) {
 func TestManyGoroutines(t *testing.T) {
 	r := startRoutines(t, program(t, "routines-go"), "10000")
 	want := r.own(t, 'g')
-	d, _ := readGoroutines(t, r.pid, "--goroutines")
+	d, _ := readGoroutines(t, r.pid, "--fibers=all")
 	compareRoutines(t, ours(d), want)
 	if len(d.FiberStacks) > 60 {
 		t.Errorf("%d stacks, want those of a chain of calls once", len(d.FiberStacks))
@@ -245,7 +245,8 @@ func TestManyGoroutines(t *testing.T) {
 	}
 	o := show(t, "-p", strconv.Itoa(r.pid))
 	for _, text := range []string{"10000 goroutines ", " [chan receive]:\n", "created by main.main in goroutine 1",
-		"goroutines of the runtime itself (-v shows them)", "  idle: ", "[syscall, locked to thread]:\n  on thread "} {
+		"goroutines of the runtime itself (-v shows them)", " idle thread",
+		"[syscall, locked to thread]:\n  on thread "} {
 		if !strings.Contains(o.stdout, text) {
 			t.Errorf("no %q in the text:\n%s", text, o.stdout)
 		}
@@ -308,19 +309,19 @@ func TestGoroutinesRefused(t *testing.T) {
 			!strings.Contains(o.stdout, "main.main") {
 			t.Errorf("%s: status %d\n%s%s", name, o.status, o.stdout, o.stderr)
 		}
-		if o = show(t, "-p", pid, "--goroutines"); o.status != 1 || !strings.Contains(o.stderr, "-ldflags") {
-			t.Errorf("%s with --goroutines: status %d, %q", name, o.status, o.stderr)
+		if o = show(t, "-p", pid, "--fibers=all"); o.status != 1 || !strings.Contains(o.stderr, "-ldflags") {
+			t.Errorf("%s with --fibers=all: status %d, %q", name, o.status, o.stderr)
 		}
-		if o = show(t, "-p", pid, "--goroutines=false"); o.status != 0 || strings.Contains(o.stdout, "! goroutines") {
-			t.Errorf("%s with --goroutines=false: status %d\n%s", name, o.status, o.stdout)
+		if o = show(t, "-p", pid, "--fibers=none"); o.status != 0 || strings.Contains(o.stdout, "! goroutines") {
+			t.Errorf("%s with --fibers=none: status %d\n%s", name, o.status, o.stdout)
 		}
 	}
 	sleeper := runTarget(t, "parks", "2")
-	o := show(t, "-p", strconv.Itoa(sleeper.pid), "--goroutines")
-	if o.status != 1 || !strings.Contains(o.stderr, "no Go program") {
+	o := show(t, "-p", strconv.Itoa(sleeper.pid), "--fibers=all")
+	if o.status != 1 || !strings.Contains(o.stderr, "no goroutines") {
 		t.Errorf("a C program: status %d, %q", o.status, o.stderr)
 	}
-	if o = show(t, "-p", strconv.Itoa(sleeper.pid), "--goroutines", "--rolling"); o.status != 64 {
+	if o = show(t, "-p", strconv.Itoa(sleeper.pid), "--fibers=all", "--rolling"); o.status != 64 {
 		t.Errorf("with --rolling: status %d, want 64", o.status)
 	}
 }
@@ -328,7 +329,7 @@ func TestGoroutinesRefused(t *testing.T) {
 // TestGoroutinesFolded: each goroutine counts once, in its state, and no thread beside those that run none.
 func TestGoroutinesFolded(t *testing.T) {
 	r := startRoutines(t, program(t, "routines-go"), "300")
-	o := show(t, "-p", strconv.Itoa(r.pid), "-f", "folded", "--goroutines")
+	o := show(t, "-p", strconv.Itoa(r.pid), "-f", "folded", "--fibers=all")
 	const parked = "main.receive;runtime.chanrecv1;runtime.chanrecv;runtime.gopark;(chan receive) 300\n"
 	if !strings.Contains(o.stdout, parked) {
 		t.Errorf("no 300 goroutines that wait for a channel:\n%s", o.stdout)

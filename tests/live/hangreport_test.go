@@ -139,7 +139,7 @@ func TestReportOfATree(t *testing.T) {
 	if err := os.Rename(report, elsewhere); err != nil {
 		t.Fatal(err)
 	}
-	o := show(t, "symbolize", elsewhere)
+	o := show(t, elsewhere)
 	if n := strings.Count(o.stdout, "\nprocess ") + 1; n != processes+1 || !strings.Contains(o.stdout, "descend") {
 		t.Errorf("%d processes named elsewhere:\n%.2000s%s", n, o.stdout, o.stderr)
 	}
@@ -183,7 +183,7 @@ func TestReportOfAKilledRun(t *testing.T) {
 			t.Errorf("%s is half written", name)
 		}
 	}
-	if o := show(t, "symbolize", report); !strings.Contains(o.stdout, "process ") {
+	if o := show(t, report); !strings.Contains(o.stdout, "process ") {
 		t.Errorf("what was saved: %s%s", o.stdout, o.stderr)
 	}
 	if err := syscall.Kill(p.pid, 0); err != nil {

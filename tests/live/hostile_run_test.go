@@ -83,11 +83,11 @@ func TestSignalEndsReading(t *testing.T) {
 	p, files := chained(t, 300, 400<<10)
 	pid := strconv.Itoa(p.pid)
 	dumped := filepath.Join(room(t), "dump.json")
-	if o := show(t, "-p", pid, "-f", "json", "--no-symbols", "-o", dumped); o.status > 1 {
+	if o := show(t, "-p", pid, "-f", "json", "--names=none", "-o", dumped); o.status > 1 {
 		t.Fatalf("dump without names: status %d\n%.2000s", o.status, o.stderr)
 	}
-	for _, args := range [][]string{{"-p", pid}, {"-p", pid, "--all-lines"}, {"check", "-p", pid},
-		append([]string{"symbolize", dumped}, files...)} {
+	for _, args := range [][]string{{"-p", pid}, {"-p", pid, "--names=full"}, {"check", "-p", pid},
+		append([]string{dumped}, files...)} {
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 			t.Run(args[0]+" "+sig.String(), func(t *testing.T) {
 				cmd := exec.Command(fpstack, args...)

@@ -102,8 +102,8 @@ func TestNamesOfSystemDebugFile(t *testing.T) {
 	if d.Modules[at].Unread == "" && count(d, lined) == 0 {
 		t.Error("lines of the C library are left out, and not reported")
 	}
-	if got := count(dumpJSON(t, p.pid, "--all-lines"), lined); got != 2 {
-		t.Errorf("--all-lines: a line of pthread_create.c in %d frames, want 2", got)
+	if got := count(dumpJSON(t, p.pid, "--names=full"), lined); got != 2 {
+		t.Errorf("--names=full: a line of pthread_create.c in %d frames, want 2", got)
 	}
 	if got := count(dumpJSON(t, p.pid, "--debug-dir", "/nonexistent"), named); got != 2 {
 		t.Errorf("one more --debug-dir: start_thread in %d frames, want 2", got)
@@ -152,16 +152,16 @@ func TestStrippedProgram(t *testing.T) {
 			p := launchAsleep(t, exec.Command(filepath.Join(dir, "t"), "2", "5"))
 			checkLined(t, p.pid)
 			var bare []string
-			for _, th := range dumpJSON(t, p.pid, "--no-lines", "--no-inlines").Threads {
+			for _, th := range dumpJSON(t, p.pid, "--names=functions").Threads {
 				for _, f := range th.Stack.Frames {
 					if f.File != "" || f.Line != 0 {
-						t.Errorf("--no-lines: %+v", f)
+						t.Errorf("--names=functions: %+v", f)
 					}
 					bare = append(bare, f.Function)
 				}
 			}
 			if !slices.Contains(bare, "descend") {
-				t.Errorf("--no-lines: no descend in %v", bare)
+				t.Errorf("--names=functions: no descend in %v", bare)
 			}
 		})
 	}
@@ -172,7 +172,7 @@ func TestStrippedProgram(t *testing.T) {
 		checkLined(t, p.pid, "--debug-dir", filepath.Join(dir, "first"), "--debug-dir", filepath.Join(dir, "second"))
 		relative := exec.Command("sh", "-c", `cd "$0" && exec "$@"`, dir, fpstack, "-p", strconv.Itoa(p.pid),
 			"--debug-dir", "second")
-		if out, err := relative.Output(); err != nil || !strings.Contains(string(out), "descend+") {
+		if out, err := relative.Output(); err != nil || !strings.Contains(string(out), " descend ") {
 			t.Errorf("a relative --debug-dir: %v\n%s", err, out)
 		}
 	})
@@ -336,7 +336,7 @@ func TestDebugFilesInUserNamespace(t *testing.T) {
 		script := `"$1/inside" 2 5 >"$1/out" & until grep -q R "$1/out"; do sleep 0.01; done
 			"$2" -p $! --debug-dir "$1/usr/lib/debug"; s=$?; kill $!; exit $s`
 		o := execute(t, bound, installed(t, "unshare"), "-Ur", "sh", "-c", script, "sh", root, fpstack)
-		if o.status != 0 || strings.Count(o.stdout, "threads.c:") < 7 || !strings.Contains(o.stdout, "thread_main+") {
+		if o.status != 0 || strings.Count(o.stdout, "threads.c:") < 7 || !strings.Contains(o.stdout, " thread_main ") {
 			t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)
 		}
 	})
@@ -427,7 +427,7 @@ func TestLinesAsGDB(t *testing.T) {
 			if len(theirs) < 8 {
 				t.Skipf("gdb does not work here: it shows %d frames (has it Python?)\n%s", len(theirs), o.stderr)
 			}
-			d := dumpJSON(t, p.pid, "--all-lines")
+			d := dumpJSON(t, p.pid, "--names=full")
 			for i, f := range d.Threads[0].Stack.Frames {
 				name, _, _ := strings.Cut(f.Function, "(")
 				if i < len(theirs) && f.Module != nil {
@@ -482,8 +482,8 @@ int main(void) {
 	if out := got("--source"); !strings.Contains(out, want) || strings.Contains(out, "was changed") {
 		t.Errorf("want\n%s\nin\n%s", want, out)
 	}
-	if out := got("--source", "--no-lines"); strings.Contains(out, "staying") {
-		t.Errorf("--no-lines:\n%s", out)
+	if out := got("--source", "--names=functions"); strings.Contains(out, "staying") {
+		t.Errorf("--names=functions:\n%s", out)
 	}
 	later := time.Now().Add(time.Hour)
 	if err := os.Chtimes(filepath.Join(dir, "a.c"), later, later); err != nil {

@@ -37,7 +37,7 @@ func resultCommands(t *testing.T, pid string) []written {
 		{"record", []string{"record", "-p", pid, "-d", "200ms"}, ".folded"},
 		{"flame", []string{"flame", profile}, ".svg"},
 		{"check", []string{"check", "-p", pid}, ".txt"},
-		{"symbolize", []string{"symbolize", "--no-lines", dump}, ".txt"},
+		{"a saved dump", []string{"--names=functions", dump}, ".txt"},
 		{"doctor", []string{"doctor", "-p", pid}, ".txt"},
 	}
 }
@@ -149,7 +149,7 @@ func TestKilledLeavesNothing(t *testing.T) {
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(fpstack, "symbolize", pipe, "-o", filepath.Join(dir, "out"))
+	cmd := exec.Command(fpstack, pipe, "-o", filepath.Join(dir, "out"))
 	p := launch(t, cmd)
 	in, err := os.OpenFile(pipe, os.O_WRONLY, 0)
 	if err != nil {

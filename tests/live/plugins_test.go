@@ -69,7 +69,7 @@ func TestLibrariesComeAndGo(t *testing.T) {
 	p := launch(t, cmd).ready(t)
 	inside, wrong, doubted := 0, 0, 0
 	for range 120 {
-		d := dumpJSON(t, p.pid, "--no-lines")
+		d := dumpJSON(t, p.pid, "--names=functions")
 		frames := physical(d.Threads[0].Stack.Frames)
 		at := slices.IndexFunc(frames, func(f frame) bool { return f.Function == "callA" || f.Function == "callB" })
 		if at < 1 || frames[at-1].Module == nil || !d.Threads[0].Stack.Complete {

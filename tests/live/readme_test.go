@@ -94,14 +94,12 @@ func dumpForms(text string) []string {
 	var forms []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		hash, rest, isFrame := strings.Cut(line, "  0x")
-		switch {
+		isFrame := strings.HasPrefix(line, "  #")
+		switch fields := strings.Fields(line); {
 		case isFrame && strings.Contains(line, "deadlock.c:"):
-			name, place, _ := strings.Cut(rest[strings.Index(rest, "  ")+2:], "  ")
-			name, _, _ = strings.Cut(name, "+")
-			line = "frame " + name + " " + filepath.Base(strings.Fields(place)[0])
+			line = "frame " + fields[1] + " " + fields[2]
 		case isFrame:
-			line = figure.ReplaceAllString(hash, "N") + " frame"
+			line = "  #N frame"
 		case strings.HasPrefix(line, "    "): // a source line
 		default:
 			line = strings.ReplaceAll(figure.ReplaceAllString(line, "N"), " ms between", " µs between")

@@ -39,7 +39,7 @@ func TestRecordFormats(t *testing.T) {
 		{"out.speedscope.json", nil, speedscopeFile},
 		{"out.json", nil, jsonFile},
 		{"out", []string{"-f", "folded"}, foldedFile},
-		{"out.svg", []string{"-f", "pprof"}, pprofFile},
+		{"out", []string{"-f", "pprof"}, pprofFile},
 	} {
 		t.Run(strings.Join(append([]string{tt.file}, tt.args...), " "), func(t *testing.T) {
 			path := filepath.Join(room(t), tt.file)

@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/fpstack/fpstack/flame"
+	"github.com/fpstack/fpstack/profile"
 )
 
 // TestRecordKernel has --kernel show where in the kernel a thread waits, as kernel frames behind its call, and say once
@@ -18,23 +21,26 @@ func TestRecordKernel(t *testing.T) {
 	if b, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/stack"); err != nil || len(b) == 0 {
 		t.Skipf("this kernel shows no /proc/PID/stack: %v", err)
 	}
-	out := filepath.Join(t.TempDir(), "out.folded")
-	o := execute(t, bound, fpstack, "record", "-p", strconv.Itoa(p.pid), "-d", "500ms", "--kernel", "--annotate",
-		"-o", out)
-	b, err := os.ReadFile(out)
-	if err != nil || o.status != 0 {
-		t.Fatalf("status %d: %v\n%s", o.status, err, o.stderr)
+	out := filepath.Join(t.TempDir(), "out.json")
+	o := execute(t, bound, fpstack, "record", "-p", strconv.Itoa(p.pid), "-d", "500ms", "--kernel", "-o", out)
+	if o.status != 0 {
+		t.Fatalf("status %d\n%s", o.status, o.stderr)
 	}
-	for line := range strings.Lines(string(b)) {
-		stack, _, _ := strings.Cut(line, " ")
+	got, err := flame.ReadJSON(strings.NewReader(readFile(t, out)))
+	if err != nil || len(got.Samples) == 0 {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	for _, s := range got.Samples {
 		kernel := 0
-		for frame := range strings.SplitSeq(stack, ";") {
-			if strings.HasSuffix(frame, "_[k]") {
+		var stack []string
+		for _, f := range got.Tree.Append(nil, s.Stack) {
+			stack = append(stack, got.Name(f))
+			if got.Frames[f].Kind == profile.Kernel {
 				kernel++
 			}
 		}
 		if kernel < 3 {
-			t.Errorf("no call with functions of the kernel behind it: %s", line)
+			t.Errorf("no call with functions of the kernel behind it: %q", stack)
 		}
 	}
 	o = execute(t, bound, fpstack, "record", "-p", strconv.Itoa(p.pid), "--kernel", "--mode", "cpu", "-o", out)

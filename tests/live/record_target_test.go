@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/fpstack/fpstack/flame"
 )
 
 // TestRecordWhatIsNotThere: the same refusals as for a dump, and no file.
@@ -88,34 +90,15 @@ func TestRecordThread(t *testing.T) {
 	p := runTarget(t, "threads", "4", "10")
 	tids := threadsOf(p.pid)
 	pid, tid := strconv.Itoa(p.pid), strconv.Itoa(tids[2])
-	o := show(t, "record", "-q", "-p", pid, "-t", tid, "-d", "500ms", "--threads", "--thread-ids")
-	if o.status != 0 || o.stdout == "" {
-		t.Fatalf("status %d, %q\n%s", o.status, o.stdout, o.stderr)
+	o := show(t, "record", "-q", "-p", pid, "-t", tid, "-d", "500ms", "-f", "json")
+	got, err := flame.ReadJSON(strings.NewReader(o.stdout))
+	if o.status != 0 || err != nil || len(got.Samples) == 0 {
+		t.Fatalf("status %d, %v\n%s", o.status, err, o.stderr)
 	}
-	for line := range strings.Lines(o.stdout) {
-		if !strings.Contains(line, tid) || !strings.Contains(line, "descend") {
-			t.Errorf("a line of another thread than %s: %q", tid, line)
+	for _, s := range got.Samples {
+		if by := got.Tasks[s.Task].TID; by != tids[2] {
+			t.Errorf("a sample of thread %d, want %s alone", by, tid)
 		}
-	}
-}
-
-// TestRecordRunningOnly: of a sleeper and a worker, the worker; of sleepers alone, nothing, and
-// that is an answer.
-func TestRecordRunningOnly(t *testing.T) {
-	p := duty(t, "100", "1", "cpu", "100")
-	idle := sleeper(t)
-	pids := strconv.Itoa(p.pid) + "," + idle
-	o := show(t, "record", "-p", pids, "-d", "1s", "--running-only")
-	if self := foldedSelf(t, o.stdout); o.status != 0 || self["work_a"] == 0 || strings.Contains(o.stdout, "descend") {
-		t.Errorf("status %d, self times %v\n%s", o.status, self, o.stderr)
-	}
-	if o := show(t, "record", "-p", pids, "-d", "1s"); !strings.Contains(o.stdout, "descend") ||
-		!strings.Contains(o.stdout, "work_a") {
-		t.Errorf("without it: %q", o.stdout)
-	}
-	if o := show(t, "record", "-p", idle, "-d", "500ms", "--running-only"); o.status != 0 || o.stdout != "" ||
-		!strings.Contains(o.stderr, "nothing ran") {
-		t.Errorf("sleepers alone: status %d, output %q, %q", o.status, o.stdout, o.stderr)
 	}
 }
 
@@ -129,7 +112,7 @@ func TestRecordNastyNames(t *testing.T) {
 	p := launch(t, &exec.Cmd{Path: path, Args: []string{nasty, "2", "5"}}).ready(t)
 	asleep(t, p.pid)
 	pid := strconv.Itoa(p.pid)
-	o := show(t, "record", "-p", pid, "-d", "500ms", "--threads", "--no-symbols")
+	o := show(t, "record", "-p", pid, "-d", "500ms", "--threads", "--names=none")
 	if o.status != 0 {
 		t.Fatalf("status %d, %q", o.status, o.stderr)
 	}

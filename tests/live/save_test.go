@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,7 +47,7 @@ func TestSaved(t *testing.T) {
 		t.Run(row.program, func(t *testing.T) {
 			t.Parallel()
 			live, file := saved(t, runTarget(t, row.program, row.args...))
-			again := execute(t, bound, fpstack, "symbolize", file)
+			again := execute(t, bound, fpstack, file)
 			if again.stdout != live || !strings.Contains(live, row.frame) {
 				t.Errorf("made again:\n%s\nwant, with %q:\n%s", again.stdout, row.frame, live)
 			}
@@ -61,7 +62,7 @@ func TestSaved(t *testing.T) {
 func TestSavedBusy(t *testing.T) {
 	p := duty(t, "1", "2")
 	live, file := saved(t, p, "-f", "json")
-	again := execute(t, bound, fpstack, "symbolize", "-f", "json", file)
+	again := execute(t, bound, fpstack, "-f", "json", file)
 	if again.stdout != live {
 		t.Errorf("made again:\n%s\nwant:\n%s", again.stdout, live)
 	}
@@ -81,7 +82,7 @@ threading.Thread(target=wait_for, args=("sesame",), name="waiter").start()`)).re
 	if !strings.Contains(live, "secret = 'sesame'") {
 		t.Fatalf("dump with --locals:\n%s", live)
 	}
-	for _, args := range [][]string{{"symbolize", file}, {"--core", file}} {
+	for _, args := range [][]string{{file}} {
 		if again := execute(t, bound, fpstack, append(args, "--locals")...); again.stdout != live {
 			t.Errorf("%q made again:\n%s\nwant:\n%s", args, again.stdout, live)
 		}
@@ -108,8 +109,8 @@ setTimeout(outer)
 		return strings.Contains(execute(t, bound, fpstack, strconv.Itoa(p.pid)).stdout, "outer")
 	})
 	live, file := saved(t, p)
-	again := execute(t, bound, fpstack, "symbolize", file)
-	if again.stdout != live || !strings.Contains(live, "outer  "+script+":2") {
+	again := execute(t, bound, fpstack, file)
+	if again.stdout != live || !regexp.MustCompile(` outer +`+filepath.Base(script)+`:2\n`).MatchString(live) {
 		t.Errorf("made again:\n%s\nwant, with outer:\n%s", again.stdout, live)
 	}
 }
@@ -126,22 +127,24 @@ func TestSavedElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := execute(t, bound, fpstack, "symbolize", file)
+	r := execute(t, bound, fpstack, file)
 	if r.status != 1 || !strings.Contains(r.stdout, "stack cut") ||
 		!strings.Contains(r.stderr, "no file with build id") {
 		t.Errorf("without files: status %d, %s\n%s", r.status, r.stderr, r.stdout)
 	}
-	r = execute(t, bound, fpstack, "symbolize", file, filepath.Join(s.full, "prog"), filepath.Join(s.full, "libx.so"))
-	if r.status != 0 || r.stderr != "" {
+	r = execute(t, bound, fpstack, "-v", file, filepath.Join(s.full, "prog"),
+		filepath.Join(s.full, "libx.so"))
+	if r.status != 0 || strings.Contains(r.stderr, "have no name") {
 		t.Errorf("with files: status %d, %s", r.status, r.stderr)
 	}
-	for _, want := range []string{"innermost", "middle", "back+", "hidden+", "through", "main+", "prog.c:7", "_start"} {
+	for _, want := range []string{"innermost", "middle", "back+", "hidden+", "through", "main+", "/prog.c:7",
+		"_start"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("with files: no %q in\n%s", want, r.stdout)
 		}
 	}
 	copyFile(t, program(t, "threads"), filepath.Join(s.there, "prog"))
-	r = execute(t, bound, fpstack, "symbolize", file)
+	r = execute(t, bound, fpstack, file)
 	if r.status != 1 || !strings.Contains(r.stderr, "refuse") {
 		t.Errorf("with another file in its place: status %d, %s", r.status, r.stderr)
 	}
@@ -193,7 +196,7 @@ func TestSavedFile(t *testing.T) {
 			t.Errorf("%s: the dump is not shown: %s", row.name, r.stdout)
 		}
 	}
-	if again := execute(t, bound, fpstack, "symbolize", file); again.status != 0 {
+	if again := execute(t, bound, fpstack, file); again.status != 0 {
 		t.Errorf("after all that: status %d, %s", again.status, again.stderr)
 	}
 	for name, b := range map[string][]byte{"cut": whole[:len(whole)/2], "two": append(whole, whole...),
@@ -201,12 +204,13 @@ func TestSavedFile(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r := execute(t, bound, fpstack, "symbolize", filepath.Join(dir, name))
+		r := execute(t, bound, fpstack, filepath.Join(dir, name))
 		if name == "two" {
 			if r.status != 0 || strings.Count(r.stdout, "process "+pid) != 2 {
 				t.Errorf("two files in one: status %d, %s\n%s", r.status, r.stderr, r.stdout)
 			}
-		} else if r.status != 2 || !strings.Contains(r.stderr, "read snapshot") {
+		} else if r.status != 2 || !strings.Contains(r.stderr, "read snapshot") &&
+			!strings.Contains(r.stderr, "could not be unpacked") {
 			t.Errorf("%s: status %d, %q", name, r.status, r.stderr)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/fpstack/fpstack/tests/harness"
 )
 
-// waitsDoc is what these tests want of `fpstack waits -f json`, and of a dump.
+// waitsDoc is what these tests want of `fpstack --waits -f json`, and of a dump.
 type waitsDoc struct {
 	Processes []struct{ PID int }
 	Threads   []struct {
@@ -48,13 +48,13 @@ type waitDoc struct {
 	Left                                 int64 `json:"left_ns"`
 }
 
-// waitsOf runs fpstack waits.
+// waitsOf runs fpstack --waits.
 func waitsOf(t testing.TB, args ...string) *waitsDoc {
 	t.Helper()
-	o := show(t, append([]string{"waits", "-f", "json"}, args...)...)
+	o := show(t, append([]string{"--waits", "-f", "json"}, args...)...)
 	var doc waitsDoc
 	if err := json.Unmarshal([]byte(o.stdout), &doc); err != nil || o.status != 0 {
-		t.Fatalf("fpstack waits %v: status %d: %v\n%s%s", args, o.status, err, o.stdout, o.stderr)
+		t.Fatalf("fpstack --waits %v: status %d: %v\n%s%s", args, o.status, err, o.stdout, o.stderr)
 	}
 	return &doc
 }
@@ -98,7 +98,7 @@ func (l *locked) expand(pattern string) string {
 	})
 }
 
-// lockTests are scenarios with the lines that fpstack waits must write, as regular expressions, and those that it must
+// lockTests are scenarios with the lines that fpstack --waits must write, as regular expressions, and those it must
 // not.
 var lockTests = []struct {
 	scenario string
@@ -174,7 +174,7 @@ var lockTests = []struct {
 		`^thread {t1} .*  S  waits for mutex {m0}`, `moved there from its condition variable`}},
 	{scenario: "cond-stuck", want: []string{
 		`^cycle of waits: nobody but these 2 threads`,
-		`^  thread {pid} .* waits for the end of {t0} "`}, never: `^deadlock`,
+		`^  thread {pid} .* waits for thread {t0} ".*" to end`}, never: `^deadlock`,
 		muslWant: []string{`^cycle of waits: nobody but these 2 threads`}},
 	{scenario: "sem", want: []string{`  S  waits for semaphore {sem}$`},
 		muslWant: []string{`  S  waits for rwlock or semaphore {sem}`}},
@@ -189,9 +189,9 @@ var lockTests = []struct {
 	{scenario: "barrier", want: []string{`  S  waits for barrier {barrier} \(1 of 3 threads have come\)$`}},
 	{scenario: "join", want: []string{
 		`^deadlock: 2 threads wait for each other$`,
-		`^  thread {t0} .* waits for the end of {t1} "`,
+		`^  thread {t0} .* waits for thread {t1} ".*" to end`,
 		`^  thread {t1} .* waits for mutex {m0} held by {t0} "`},
-		muslWant: []string{`^thread {t0} .*  S  waits for the end of {t1} "`}},
+		muslWant: []string{`^thread {t0} .*  S  waits for thread {t1} ".*" to end`}},
 	{scenario: "stdio", want: []string{`^thread {t1} .*  S  waits for lock of a stdio FILE 0x\w+ held by {t0} "`},
 		muslWant: []string{`^thread {t1} .*  S  waits for lock of a stdio FILE 0x\w+ held by {t0} "`}},
 	{scenario: "handler", amd64: true, want: []string{
@@ -294,12 +294,12 @@ int main(int argc, char **argv) {
 	}
 }
 
-// checkWaits runs fpstack waits until all its lines are there: threads may still be on their way to where they stay.
+// checkWaits runs fpstack --waits until all its lines are there: threads may still be on their way to where they stay.
 func checkWaits(t *testing.T, l *locked, want []string, never string, args ...string) {
 	t.Helper()
 	var missing string
 	for try := 0; ; try++ {
-		o := show(t, append([]string{"waits", "--color=never"}, args...)...)
+		o := show(t, append([]string{"--waits", "--color=never"}, args...)...)
 		lines := strings.Split(o.stdout, "\n")
 		missing = ""
 		for _, w := range want {
@@ -361,8 +361,8 @@ func TestWaitsOfLanguages(t *testing.T) {
 		{"locks-parking", "once", []string{`  S  waits for parking_lot Once {once}, who runs it is not recorded$`},
 			`^deadlock`},
 		{"locks-parking-stripped", "mutex", []string{`^no deadlock found`}, `^deadlock|held by|condition|semaphore`},
-		{"locks-cgo", "idle", []string{`idle: no goroutine to run`}, `^deadlock|^cycle`},
-		{"locks-cgo-stripped", "idle", []string{`idle: no goroutine to run`}, `^deadlock|^cycle`},
+		{"locks-cgo", "idle", []string{`idle: Go threads without a goroutine`}, `^deadlock|^cycle`},
+		{"locks-cgo-stripped", "idle", []string{`idle: Go threads without a goroutine`}, `^deadlock|^cycle`},
 		{"locks-cgo", "server", []string{`idle: `}, `^deadlock|^cycle`},
 		{"locks-cgo", "cgo", both, ""},
 		{"locks-cgo-stripped", "cgo", both, ""},
@@ -375,7 +375,7 @@ func TestWaitsOfLanguages(t *testing.T) {
 	}
 }
 
-// TestDumpOfADeadlock: a dump has the same, in text and JSON, read again in the stop, and symbolize keeps it.
+// TestDumpOfADeadlock: a dump has the same, in text and JSON, read again in the stop, and a saved dump keeps it.
 func TestDumpOfADeadlock(t *testing.T) {
 	t.Parallel()
 	l := startLocked(t, "locks", "ring").settled(t)
@@ -395,13 +395,13 @@ func TestDumpOfADeadlock(t *testing.T) {
 	if err := os.WriteFile(file, []byte(document), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	again := show(t, "symbolize", file).stdout
+	again := show(t, file).stdout
 	if !strings.Contains(again, "deadlock: 3 threads wait for each other\n") {
-		t.Errorf("symbolize lost the deadlock:\n%s", again)
+		t.Errorf("a saved dump lost the deadlock:\n%s", again)
 	}
 }
 
-// TestWaitsStopNothing: nobody was attached and no thread ran because of fpstack waits.
+// TestWaitsStopNothing: nobody was attached and no thread ran because of fpstack --waits.
 func TestWaitsStopNothing(t *testing.T) {
 	l := startLocked(t, "locks", "abba").settled(t)
 	before := switchesOf(t, l.pid)
@@ -425,11 +425,11 @@ func TestWaitsStopNothing(t *testing.T) {
 	for range 20 {
 		waitsOf(t, "-p", strconv.Itoa(l.pid))
 	}
-	stacks := show(t, "waits", "--stacks", strconv.Itoa(l.pid))
+	stacks := show(t, "--no-stop", "-v", strconv.Itoa(l.pid))
 	for _, want := range []string{"nothing stopped\n", "\ndeadlock: ", "held by ", "pthread_mutex_lock",
 		"  start_thread+"} {
 		if !strings.Contains(stacks.stdout, want) {
-			t.Errorf("--stacks does not show %q:\n%s%s", want, stacks.stdout, stacks.stderr)
+			t.Errorf("--no-stop does not show %q:\n%s%s", want, stacks.stdout, stacks.stderr)
 		}
 	}
 	close(done)

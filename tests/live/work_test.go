@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/fpstack/fpstack/flame"
 )
 
 // recorded is what a recording shows of each process: folded text with threads in front.
@@ -24,33 +26,29 @@ type recorded struct {
 	whole     map[string]map[string]float64 // by name of the process: "whole" and "cut" samples
 }
 
-// readRecorded reads a recording in our JSON by way of fpstack flame.
+// readRecorded reads a recording in our JSON.
 func readRecorded(t *testing.T, path string) recorded {
 	t.Helper()
-	o := show(t, "flame", path, "-f", "folded", "--thread-ids", "--type", "samples")
-	if o.status != 0 {
-		t.Fatalf("fpstack flame: status %d, %s", o.status, o.stderr)
+	p, err := flame.ReadJSON(strings.NewReader(readFile(t, path)))
+	if err != nil {
+		t.Fatal(err)
 	}
 	r := recorded{map[string]float64{}, map[string]map[string]bool{}, map[string]map[string]float64{}}
-	for line := range strings.Lines(o.stdout) {
-		m := foldedLine.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
-		if m == nil {
-			t.Fatalf("no folded line: %q", line)
+	for i, s := range p.Samples {
+		task, samples := &p.Tasks[s.Task], float64(p.Value(i)[p.TypeIndex("samples")])
+		r.processes[task.Process+"-"+strconv.Itoa(task.PID)] += samples
+		if r.functions[task.Process] == nil {
+			r.functions[task.Process], r.whole[task.Process] = map[string]bool{}, map[string]float64{}
 		}
-		frames := strings.Split(m[1], ";")
-		name := frames[0][:strings.LastIndexByte(frames[0], '-')]
-		r.processes[frames[0]] += number(t, m[2])
-		if r.functions[name] == nil {
-			r.functions[name], r.whole[name] = map[string]bool{}, map[string]float64{}
+		outermost := ""
+		for _, f := range p.Tree.Append(nil, s.Stack) { // innermost first
+			outermost = p.Name(f)
+			r.functions[task.Process][outermost] = true
 		}
-		for _, f := range frames[2:] {
-			r.functions[name][f] = true
+		if !strings.HasPrefix(outermost, "(") { // (stack cut: …) and what else is no stack
+			outermost = "whole"
 		}
-		if strings.HasPrefix(frames[2], "(") { // (stack cut: …) and what else is no stack
-			r.whole[name][frames[2]] += number(t, m[2])
-		} else {
-			r.whole[name]["whole"] += number(t, m[2])
-		}
+		r.whole[task.Process][outermost] += samples
 	}
 	return r
 }

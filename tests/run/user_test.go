@@ -119,8 +119,8 @@ func TestCoreWithoutRights(t *testing.T) {
 			if err != nil || info.Mode() != 0o600 || info.Sys().(*syscall.Stat_t).Uid != 65534 {
 				t.Errorf("%v of %+v (%v)", info.Mode(), info.Sys(), err)
 			}
-			got, err := exec.Command(fpstack, "--core", core).CombinedOutput()
-			if err != nil || !strings.Contains(string(got), "deposit+") {
+			got, err := exec.Command(fpstack, core).CombinedOutput()
+			if err != nil || !strings.Contains(string(got), " deposit ") {
 				t.Errorf("%v\n%s", err, got)
 			}
 		})

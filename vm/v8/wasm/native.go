@@ -50,10 +50,10 @@ func (n *native) words(a mem.Addr, count int) []uint64 {
 // isNative reports whether w may be the address of an object of C++.
 func isNative(w uint64) bool { return w%wordSize == 0 && w > 1<<16 && w < 1<<47 }
 
-// moduleOf finds the NativeModule of an instance, and its code that holds pc: one of the objects that the instance leads
-// to is a Managed, which refers to what releases the module, and this to a shared pointer to it. There may be several for
-// one module; its script refers to one of them. The code proves it: next to freed memory lies now and then what refers to
-// the binary of the module too.
+// moduleOf finds the NativeModule of an instance, and its code that holds pc: one of the objects that the instance
+// leads to is a Managed, which refers to what releases the module, and this to a shared pointer to it. There may be
+// several for one module; its script refers to one of them. The code proves it: next to freed memory lies now and
+// then what refers to the binary of the module too.
 func (n *native) moduleOf(instance heap.Tagged, pc mem.Addr) (*module, *Code) {
 	const depth, head, rest = 4, 64, 20 // words of the instance, and of other objects
 	at, ok := instance.Object()
