@@ -134,6 +134,10 @@ func TestForeignProc(t *testing.T) {
 	}{
 		{[]string{"record", "-q", "-o", filepath.Join(room(t), "x.folded"), "--", "sh", "-c", "exit 0"}, 125},
 		{[]string{"-p", "1"}, 2},
+		{[]string{"hang", "1"}, 2},
+		{[]string{"check", "1"}, 2},
+		{[]string{"doctor", "1"}, 2},
+		{[]string{"--waits", "1"}, 2},
 	} {
 		o := execute(t, bound, unshare, append([]string{"-pf", fpstack}, tt.args...)...)
 		if o.status != tt.status || !strings.Contains(o.stderr, "/proc is of another pid namespace") {
