@@ -11,68 +11,6 @@ import (
 	"testing"
 )
 
-// The comments are llvm-objdump's.
-func TestARM64Records(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		code  []byte
-		grows bool
-		want  records
-	}{
-		{"record, then a call", words(
-			0xa9bf7bfd, // stp x29, x30, [sp, #-16]!
-			0x910003fd, // mov x29, sp
-			0x94000010, // bl
-			0xa8c17bfd, // ldp x29, x30, [sp], #16
-			0xd65f03c0, // ret
-		), false, records{Calls: 1, Made: true, Whole: true}},
-		{"record above other registers", words(
-			0xd10103ff, // sub sp, sp, #64
-			0xa9037bfd, // stp x29, x30, [sp, #48]
-			0x9100c3fd, // add x29, sp, #48
-			0xd63f0100, // blr x8
-			0xd65f03c0,
-		), false, records{Calls: 1, Made: true, Whole: true}},
-		{"only the link register is saved", words(
-			0xf81f0ffe,                         // str x30, [sp, #-16]!
-			0x94000010, 0xf84107fe, 0xd65f03c0, // bl; ldr x30, [sp], #16; ret
-		), false, records{Calls: 1, Bare: 1, Whole: true}},
-		{"x29 is used for a value", words(
-			0xa9bf7bfd, 0xaa0003fd, 0x94000010, 0xa8c17bfd, 0xd65f03c0, // stp; mov x29, x0; bl; ldp; ret
-		), false, records{Calls: 1, Bare: 1, Whole: true}},
-		{"leaf", words(0x11000400, 0xd65f03c0), false, records{Whole: true}}, // add w0, w0, #1; ret
-		{"leaf behind an early return and a tail call", words(
-			0x34000040, // cbz w0, +8
-			0x14000010, // b, out of the function
-			0xd65f03c0,
-		), false, records{Whole: true}},
-		{"early return before the record", words(
-			0x35000040, 0xd65f03c0, // cbnz w0, +8; ret
-			0xa9bf7bfd, 0x910003fd, 0x94000010, 0xa8c17bfd, 0xd65f03c0,
-		), false, records{Calls: 1, Made: true, Whole: true}},
-		{"a case of a switch", words(
-			0xa9bf7bfd, 0x910003fd, 0xd61f0120, // stp; mov; br x9
-			0x94000010, 0xa8c17bfd, 0xd65f03c0,
-		), false, records{Calls: 1, Made: true, Whole: true}},
-		// adrp; ldr x17; br x17
-		{"stub of a PLT", words(0x90000010, 0xf9400211, 0xd61f0220), false, records{Whole: true}},
-		{"Go: more stack first, then its record", words(
-			0xf9400b90, // ldr x16, [x28, #16]
-			// cmp sp, x16; b.ls +24; str x30, [sp, #-32]!; stur x29, [sp, #-8]
-			0xeb3063ff, 0x540000c9, 0xf81e0ffe, 0xf81f83fd,
-			0xd10023fd, 0x94000010, 0xd65f03c0, // sub x29, sp, #8; bl; ret
-			0xaa1e03e3, 0x94000020, 0x17fffff6, // mov x3, x30; bl runtime.morestack_noctxt; b to the start
-		), true, records{Calls: 1, Made: true, Whole: true}},
-		{"nothing", nil, false, records{}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := arm64Records(tt.code, tt.grows, nil); got != tt.want {
-				t.Errorf("got %+v, want %+v", got, tt.want)
-			}
-		})
-	}
-}
-
 const crossSource = `
 extern int out(int), more(int);
 __attribute__((noinline)) static int inner(int n) { return out(n) * 3 + more(n); }

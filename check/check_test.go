@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/binary"
 	"fmt"
+	"github.com/fpstack/fpstack/code/arm64"
 	"testing"
 
 	"github.com/fpstack/fpstack/maps/module"
@@ -286,7 +287,8 @@ func FuzzInspect(f *testing.F) {
 func FuzzARM64(f *testing.F) {
 	f.Add(words(0xa9bf7bfd, 0x910003fd, 0x94000000, 0xa8c17bfd, 0xd65f03c0), false)
 	f.Fuzz(func(t *testing.T, code []byte, grows bool) {
-		if r := arm64Records(code, grows, nil); r.Bare > r.Calls || r.Calls > len(code)/4 {
+		c := arm64.Code{Start: 0x1000, Data: code}
+		if r := c.Records(c.Start, c.End(), grows); r.Bare > r.Calls || r.Calls > len(code)/4 {
 			t.Errorf("got %+v of %d bytes", r, len(code))
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/fpstack/fpstack/code/arm64"
 	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/regs"
@@ -90,7 +91,8 @@ func (l *inspection) judge(f symbol.Function) verdict {
 		c := x86.Code{Start: uint64(f.Start), Data: code, Mode64: l.m.Class() == 8, Budget: l.m.Budget()}
 		return judged(records(c.Records(c.Start, c.End(), grows)))
 	case regs.ARM64:
-		return judged(arm64Records(code, grows, l.m.Budget()))
+		c := arm64.Code{Start: uint64(f.Start), Data: code, Budget: l.m.Budget()}
+		return judged(records(c.Records(c.Start, c.End(), grows)))
 	}
 	return unclear
 }

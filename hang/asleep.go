@@ -2,6 +2,7 @@ package hang
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,13 +13,17 @@ import (
 // longSleep is from when on a sleep that ends by itself is called a hang.
 const longSleep = 10 * time.Minute
 
-// sleepKind says whether a sleep is a hang: one that ends soon may be what the program is to do. That somebody holds a
-// pipe while it sleeps is no wait for its work.
-func sleepKind(n *node, w *profile.Wait) Kind {
-	if n.piped || max(w.Left, w.Length) >= longSleep {
+// sleepKind says whether a sleep is a hang: one that ends soon may be what the program is to do.
+func sleepKind(w *profile.Wait) Kind {
+	if max(w.Left, w.Length) >= longSleep {
 		return Waiting
 	}
 	return Unknown
+}
+
+// hasTimer reports whether w, for events, ends by itself before long: a program sets a timer of its own so.
+func hasTimer(w *profile.Wait) bool {
+	return w != nil && w.Timed && (w.Sort == profile.SortSet || len(w.Set) > 0) && max(w.Left, w.Length) < longSleep
 }
 
 // asleep says how long a thread sleeps still, and where.
@@ -74,6 +79,13 @@ func (j *judging) loop(n *node, l *profile.Loop) (rank, Kind, string) {
 		words += "; open: " + strings.Join(open[:min(most, len(open))], ", ") + more
 	}
 	return rankLoop, Waiting, words
+}
+
+// isKept reports whether something keeps an event loop but that other threads of its process may wake it.
+func isKept(l *profile.Loop) bool {
+	return l.Requests > 0 || slices.ContainsFunc(l.Handles, func(h profile.Handle) bool {
+		return h.Keeps && !h.Internal && h.Kind != profile.HandleAsync
+	})
 }
 
 // handleName is what a person calls a handle: the address of the other end of a connection, else its kind and file.

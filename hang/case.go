@@ -82,6 +82,8 @@ type Process struct {
 	LockedFiles []LockedFile
 	// Fuse says that it has /dev/fuse open: it answers for a file system.
 	Fuse bool
+	// Backend is what it does as a process of a database, by its title.
+	Backend Backend
 }
 
 // Killed is a process that a signal ended.
@@ -146,8 +148,22 @@ type Counters struct {
 
 // Activity is what moved between the first moment and the last.
 type Activity struct {
-	Network, IO, Output uint64   // bytes
-	Commands            []string // that had not been seen before
-	Repeats             []string // that were started once more, those that were most often first
-	Began               int      // processes
+	Network, IO, Output uint64     // bytes
+	Commands            []string   // that had not been seen before
+	Repeats             []string   // that were started once more, those that were most often first
+	Began               int        // processes
+	Executed            []Executed // processes of the tree
+	Ended               []Ended    // roots
+}
+
+// Executed is a process that became another program: execve(2).
+type Executed struct {
+	PID       int
+	Name, Now string // the kernel's, before and since
+}
+
+// Ended is a process that ended.
+type Ended struct {
+	PID  int
+	Name string // the kernel's
 }

@@ -105,12 +105,6 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds())
 // did adds up what a thread did between the moments. wall is 0 for one that only one moment has.
 func (c *Case) did(tid int) span { return c.since(1, tid) }
 
-// rested reports whether a thread did not run between the last two moments.
-func (c *Case) rested(tid int) bool {
-	did := c.since(len(c.Moments)-1, tid)
-	return did.wall > 0 && did.switches() == 0 && did.cpu == 0
-}
-
 // since adds up what a thread did from the moment before moment first on.
 func (c *Case) since(first, tid int) (all span) {
 	for i := max(first, 1); i < len(c.Moments); i++ {

@@ -15,7 +15,7 @@ func Judge(c *Case) *Verdict {
 	j := newJudging(c)
 	v := j.decide()
 	v.Tests = tests(c, v.Culprit)
-	v.Sentence += inTests(v.Tests)
+	v.Sentence = withTests(v.Sentence, inTests(v.Tests))
 	v.Threads, v.Lacks = j.threads, slices.Clone(c.Problems)
 	return v
 }
@@ -23,7 +23,7 @@ func Judge(c *Case) *Verdict {
 // decide makes the verdict: what is proven first, then what moves, then what all wait for.
 func (j *judging) decide() *Verdict {
 	if len(j.dumps) == 0 {
-		return &Verdict{Kind: Unknown, Sentence: "nothing could be sampled"}
+		return j.unseen()
 	}
 	sinks := j.sinks()
 	for i := range j.waits.Cycles {
@@ -36,7 +36,7 @@ func (j *judging) decide() *Verdict {
 	}
 	for i := range j.waits.Cycles {
 		if c := &j.waits.Cycles[i]; c.Kind == profile.CycleStuck && j.concerns(c) && j.isAtRest(c) {
-			return j.evidence(j.stuck(c), sinks)
+			return j.evidence(j.stuck(c, sinks), sinks)
 		}
 	}
 	moves := j.movements(sinks)
@@ -51,6 +51,21 @@ func (j *judging) decide() *Verdict {
 		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
 	}
 	return j.evidence(&Verdict{Kind: Unknown, Sentence: "what it waits for is not known"}, sinks)
+}
+
+// unseen is the verdict where no process could be sampled.
+func (j *judging) unseen() *Verdict {
+	if words := j.ended(); words != "" {
+		return j.moving([]movement{{words, nil}})
+	}
+	v := &Verdict{Kind: Unknown, Sentence: "nothing could be sampled"}
+	for _, pid := range j.c.Roots {
+		if p := j.processes[pid]; p != nil && p.State == "Z" {
+			v.Sentence = fmt.Sprintf("%s had ended before, and its parent %s has not waited for it", j.process(pid),
+				j.process(p.Parent))
+		}
+	}
+	return v
 }
 
 // concerns reports whether a cycle has a thread of the tree, or one that something of the tree waits for: others that
@@ -93,7 +108,7 @@ func (j *judging) sinks() []sink {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b sink) int { return cmp.Compare(a.rank, b.rank) })
+	slices.SortStableFunc(all, func(a, b sink) int { return j.compareSinks(&a, &b) })
 	return all
 }
 
@@ -119,13 +134,15 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 	if d == nil {
 		return c
 	}
-	if all := j.of(pid).fibers; len(all) > 0 {
-		if _, c.Frame = culpritFiber(d, all); c.Frame != nil {
-			return c
-		}
+	of := j.of(pid)
+	if _, c.Frame = culpritFiber(d, of.fibers); c.Frame != nil {
+		return c
 	}
 	if t := j.sampled[tid]; t != nil {
 		c.Frame = ownFrame(d, &t.Stack)
+	}
+	if c.Frame == nil {
+		_, c.Frame = culpritFiber(d, of.parked)
 	}
 	return c
 }
@@ -168,25 +185,31 @@ func (j *judging) path(pid int) string {
 }
 
 // isAtRest reports whether no thread of a cycle ran, as far as that is known: at least since the moment before the
-// last, as what waits now may have worked before.
+// last, as what waits now may have worked before. One that a signal ends by right is no cycle that lasts.
 func (j *judging) isAtRest(c *profile.WaitCycle) bool {
 	return !slices.ContainsFunc(c.Threads, func(tid int) bool {
-		if j.c.rested(tid) {
-			return false
+		if w := j.waiting[tid]; w != nil && j.waitsForSignals(&node{pid: j.owner[tid], tid: tid}, w) {
+			return true
+		}
+		if last := j.c.since(len(j.c.Moments)-1, tid); last.wall > 0 {
+			return last.switches() > 0 || last.cpu > 0
 		}
 		class := j.classOf(tid)
-		return class == Going || class == Spinning || class == New || class == Gone
+		return class != Unseen && class != Still && class != ""
 	})
 }
 
 // stuck is the verdict on threads that only wait for each other, by descriptors and children.
-func (j *judging) stuck(c *profile.WaitCycle) *Verdict {
+func (j *judging) stuck(c *profile.WaitCycle, sinks []sink) *Verdict {
 	v := &Verdict{Kind: Waiting}
 	in := map[int]bool{}
 	for _, tid := range c.Threads {
 		in[tid] = true
 	}
 	leaf := j.leaf(c.Threads, in)
+	if i := slices.IndexFunc(sinks, func(s sink) bool { return in[s.tid] }); i >= 0 {
+		leaf = sinks[i].tid
+	}
 	w := j.waiting[leaf]
 	ring := j.ring(c.Threads[0], in)
 	switch {
@@ -212,7 +235,7 @@ func (j *judging) stuck(c *profile.WaitCycle) *Verdict {
 }
 
 // leaf is the thread of a set that most of the others wait for in the end, where the waits for one thread or process
-// are followed: of several that which the first waits for.
+// are followed and none of them ends: of several that which the first waits for.
 func (j *judging) leaf(set []int, in map[int]bool) int {
 	ends := map[int]int{} // by thread, where it leads
 	var path []int
@@ -319,7 +342,9 @@ func (j *judging) ring(first int, in map[int]bool) (ring []int) {
 					candidates = []int{to.TID}
 				}
 				for _, tid := range candidates {
-					if j.steps++; in[tid] && tid != at && j.owner[tid] == to.PID {
+					// Any thread of its own process may end many a wait: that is no ring.
+					if j.steps++; in[tid] && tid != at && j.owner[tid] == to.PID &&
+						(to.TID != 0 || to.PID != j.owner[at]) {
 						next = cmp.Or(next, tid)
 						break
 					}

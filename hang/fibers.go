@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/text"
@@ -14,25 +15,22 @@ import (
 // A program of fibers hangs though each of its threads waits for work by right: if no fiber can go on. Who has a lock
 // is not recorded, so that it is asked who could give it back: nobody, where no fiber runs, is in a call, or sleeps.
 
-// stuckFibers are the fibers of the program that wait for others of it, if none of these can go on, those to look at
-// first first; nil otherwise. timers says that some go on by timers that are set.
-func stuckFibers(d *profile.Dump, timers bool) (stuck []*profile.Fiber) {
+// stuckFibers are the fibers of the program that wait for others of it, if none of these can go on, and all that wait,
+// those to look at first first; nil where one runs. timers says that some go on by timers that are set.
+func stuckFibers(d *profile.Dump, timers bool) (stuck, all []*profile.Fiber) {
 	outside := timers // somebody else than a fiber may end a wait
-	var all []*profile.Fiber
 	for i := range d.Fibers {
 		f := &d.Fibers[i]
-		if f.System || isOfSignals(d, f) {
+		switch {
+		case f.System:
 			continue
-		}
-		switch f.Wait {
-		case profile.FiberRuns, profile.FiberCall, profile.FiberTimer:
-			return nil
-		case profile.FiberNet:
+		case isOfSignals(d, f): // it hands them to who receives
 			outside = true
+			continue
+		case f.Wait == profile.FiberRuns, f.Wait == profile.FiberCall, f.Wait == profile.FiberTimer, f.TID != 0:
+			return nil, nil
 		}
-		if f.TID != 0 {
-			return nil
-		}
+		outside = outside || f.Wait == profile.FiberNet
 		all = append(all, f)
 	}
 	sent := false // one waits for what only a fiber does, and timers do not
@@ -48,10 +46,12 @@ func stuckFibers(d *profile.Dump, timers bool) (stuck []*profile.Fiber) {
 			stuck = append(stuck, f)
 		}
 	}
-	slices.SortStableFunc(stuck, func(a, b *profile.Fiber) int {
-		return cmp.Compare(fiberOrder(d, a), fiberOrder(d, b))
-	})
-	return stuck
+	for _, list := range [][]*profile.Fiber{stuck, all} {
+		slices.SortStableFunc(list, func(a, b *profile.Fiber) int {
+			return cmp.Compare(fiberOrder(d, a), fiberOrder(d, b))
+		})
+	}
+	return stuck, all
 }
 
 // fiberOrder puts those that wait for what nobody does before those that wait for these to end.
@@ -69,6 +69,15 @@ func fiberOrder(d *profile.Dump, f *profile.Fiber) int {
 		at += 20
 	}
 	return at
+}
+
+// isAlarm reports whether a timer that w waits for may be the one by which package testing ends a test that hangs: its
+// -timeout, which is minutes mostly.
+func isAlarm(d *profile.Dump, w *profile.Wait) bool {
+	return d != nil && max(w.Left, w.Length) > time.Minute && slices.ContainsFunc(d.FiberStacks,
+		func(s profile.FiberStack) bool {
+			return slices.ContainsFunc(s.Stack.Frames, func(f profile.Frame) bool { return f.Func == "testing.tRunner" })
+		})
 }
 
 // joiners are how functions begin by which a fiber waits for the end of others.
@@ -111,6 +120,11 @@ func hasInner(d *profile.Dump, f *profile.Fiber, such func(*profile.Frame) bool)
 }
 
 func fiberStack(d *profile.Dump, f *profile.Fiber) *profile.Stack {
+	if f.TID != 0 {
+		if i := slices.IndexFunc(d.Threads, func(t profile.Thread) bool { return t.TID == f.TID }); i >= 0 {
+			return &d.Threads[i].Stack
+		}
+	}
 	if f.Missing != "" || f.Stack < 0 || f.Stack >= len(d.FiberStacks) {
 		return nil
 	}
@@ -145,20 +159,29 @@ func waitingTasks(d *profile.Dump) (all []*profile.Fiber) {
 
 // fibers says what those that wait in process pid wait for, by the first that runs the user's own code.
 func (j *judging) fibers(pid int) string {
-	of := j.of(pid)
-	words := fmt.Sprintf("has %s that %s", text.Count(len(of.fibers), of.fibers[0].Kind), waitsOrWait(len(of.fibers)))
-	if of.fibers[0].Wait == profile.FiberLock {
-		words += " for a lock"
+	all := j.of(pid).fibers
+	if all[0].Wait == profile.FiberLock {
+		return j.waitingFibers(pid, all, " for a lock, and none that could unlock it")
 	}
-	f, frame := culpritFiber(of.dump, of.fibers)
-	if frame != nil {
-		name := strconv.FormatUint(f.ID, 10)
-		if f.Name != "" {
-			name = text.Quote(f.Name)
-		}
-		words += fmt.Sprintf(": %s %s [%s] in %s", f.Kind, name, text.Escape(f.State), place(frame))
+	return j.waitingFibers(pid, all, ", and none that could wake "+itOrThem(len(all)))
+}
+
+// waitingFibers says of fibers of process pid that they wait, more of that, and where the first is in its own code.
+func (j *judging) waitingFibers(pid int, all []*profile.Fiber, more string) string {
+	words := fmt.Sprintf("has %s that %s%s", text.Count(len(all), all[0].Kind), waitsOrWait(len(all)), more)
+	f, frame := culpritFiber(j.of(pid).dump, all)
+	if frame == nil {
+		return words
 	}
-	return words + "; none runs that could end that"
+	name := strconv.FormatUint(f.ID, 10)
+	if f.Name != "" {
+		name = text.Quote(f.Name)
+	}
+	state := text.Escape(f.State)
+	if f.Waits >= time.Minute {
+		state += ", " + text.Duration(f.Waits)
+	}
+	return words + fmt.Sprintf(": %s %s [%s] in %s", f.Kind, name, state, place(frame))
 }
 
 func waitsOrWait(n int) string {
@@ -166,6 +189,13 @@ func waitsOrWait(n int) string {
 		return "waits"
 	}
 	return "wait"
+}
+
+func itOrThem(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
 }
 
 // culpritFiber is the first of those fibers that runs the user's own code, and where.

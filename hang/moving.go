@@ -47,10 +47,33 @@ func (j *judging) movements(sinks []sink) (all []movement) {
 			all = append(all, movement{j.sentence(s.node, s.does), nil})
 		}
 	}
+	if words := j.ended(); words != "" {
+		all = slices.Insert(all, 0, movement{words, nil})
+	}
+	for i := range j.c.Activity.Executed {
+		e := &j.c.Activity.Executed[i]
+		all = append(all, movement{fmt.Sprintf("%s (%d) executed %s while it was looked at", text.Escape(e.Name), e.PID,
+			text.Escape(e.Now)), nil})
+	}
 	for _, words := range j.activity() {
 		all = append(all, movement{words, nil})
 	}
 	return all
+}
+
+// ended says that all of the roots ended while they were looked at: "sh (7) ended while it was looked at". "" if not
+// all did, or if somebody may have ended them, as who wants us to end does.
+func (j *judging) ended() string {
+	all := j.c.Activity.Ended
+	kind := j.c.Trigger.Kind
+	if len(all) == 0 || len(all) < len(j.c.Roots) || len(j.dumps) > 0 && (kind == Signalled || kind == ParentEnded) {
+		return ""
+	}
+	if len(all) > 1 {
+		return text.Count(len(all), "process") + " ended while they were looked at"
+	}
+	name := text.Escape(cmp.Or(all[0].Name, "process"))
+	return fmt.Sprintf("%s (%d) ended while it was looked at", name, all[0].PID)
 }
 
 // moving is the verdict that something goes on.

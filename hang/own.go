@@ -68,7 +68,7 @@ func isOwn(d *profile.Dump, f *profile.Frame) bool {
 			return false
 		}
 	}
-	if f.File == "" && isReserved(f.Func) {
+	if f.File == "" && (isReserved(f.Func) || f.Kind == profile.JavaScript) { // the latter is built in: Atomics.wait
 		return false
 	}
 	for _, part := range foreignFiles {
@@ -115,7 +115,7 @@ func isSystem(file string) bool {
 
 // place says where a frame is: `drain (queue_test.go:4)`.
 func place(f *profile.Frame) string {
-	words := text.Escape(f.Func)
+	words := text.Escape(shortName(f.Func))
 	switch {
 	case f.File != "" && f.Line > 0:
 		words += fmt.Sprintf(" (%s:%d)", text.Escape(path.Base(f.File)), f.Line)
@@ -123,4 +123,17 @@ func place(f *profile.Frame) string {
 		words += " (" + text.Escape(path.Base(f.File)) + ")"
 	}
 	return words
+}
+
+// shortName is the name of a function without the path of its package, as Go has it: "queue.drain".
+func shortName(name string) string {
+	head := name
+	if i := strings.IndexAny(name, "([ <:"); i >= 0 {
+		head = name[:i]
+	}
+	short := name[strings.LastIndexByte(head, '/')+1:]
+	if c := strings.ToLower(short); c == "" || c[0] < 'a' || c[0] > 'z' || !strings.Contains(short, ".") {
+		return name
+	}
+	return short
 }

@@ -21,7 +21,11 @@ func (j *judging) chain(n *node) string {
 	}
 	slices.Reverse(steps)
 	var b strings.Builder
-	b.WriteString(j.root(steps[0]))
+	if w := j.waiting[steps[0].tid]; len(steps) > 1 && w != nil && slices.Contains(w.Children, steps[1].pid) {
+		b.WriteString(j.process(steps[0].pid)) // whatever thread that is
+	} else {
+		b.WriteString(j.root(steps[0]))
+	}
 	for i, at := range steps[1:] {
 		if left := len(steps) - 1 - i; len(steps) > maxSteps && i == maxSteps/2 && left > 2 {
 			fmt.Fprintf(&b, ", which waits, through %s more,", text.Count(left-1, "step"))
@@ -73,7 +77,15 @@ func fit(words, more string) string {
 	case n <= mostSentence:
 		return words
 	}
-	return string([]rune(words)[:mostSentence-1]) + "…"
+	return cut(words, mostSentence)
+}
+
+// cut is words in at most that many characters.
+func cut(words string, most int) string {
+	if utf8.RuneCountInString(words) <= most {
+		return words
+	}
+	return string([]rune(words)[:most-1]) + "…"
 }
 
 // root names the thread that a chain begins with: by its process alone where that is enough.
@@ -91,6 +103,8 @@ func (j *judging) link(n *node) string {
 	w, from := n.by, n.from.pid
 	who := j.who(n, from)
 	switch {
+	case j.lockOf(n):
+		return "waits for a lock held, it seems, by " + who
 	case w == nil, isEnd(w), slices.Contains(w.Children, n.pid):
 		return "waits for " + who
 	case w.Sort == profile.SortVfork:

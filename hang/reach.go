@@ -13,7 +13,6 @@ type node struct {
 	from     *node         // who waits for it, nil for a root
 	by       *profile.Wait // the wait of from, nil for a root
 	ends     bool          // it waits for nobody that is known
-	piped    bool          // somebody on the way to it waits for data in a pipe
 	hops     int           // from one process to another outside the tree
 }
 
@@ -38,7 +37,6 @@ func (j *judging) reach() []*node {
 		}
 		seen[to] = true
 		n := &node{pid: to.PID, tid: to.TID, from: from, by: by}
-		n.piped = from != nil && from.piped || by != nil && readsPipeOf(by, to.PID)
 		if from != nil {
 			n.hops = from.hops
 			if from.pid != to.PID && !j.tree[to.PID] {
@@ -69,12 +67,15 @@ func (j *judging) reach() []*node {
 		}
 	}
 	for _, pid := range j.c.Roots {
-		enter(pid, nil, nil)
+		ended := slices.ContainsFunc(j.c.Activity.Ended, func(e Ended) bool { return e.PID == pid })
+		if !ended || len(j.members[pid]) > 0 {
+			enter(pid, nil, nil)
+		}
 	}
 	for i := 0; i < len(all); i++ {
 		n := all[i]
 		targets := j.targets(n)
-		n.ends = len(targets) == 0
+		n.ends = len(targets) == 0 || !j.tree[n.pid] && n.isAwaitedByAll(targets)
 		for _, to := range targets {
 			if to.TID != 0 {
 				add(profile.Waker{PID: j.owner[to.TID], TID: to.TID}, n, j.waiting[n.tid])
@@ -86,13 +87,16 @@ func (j *judging) reach() []*node {
 	return all
 }
 
-// readsPipeOf reports whether w waits for data in a pipe that process pid has the other end of.
-func readsPipeOf(w *profile.Wait, pid int) bool {
-	if slices.Contains(w.Children, pid) { // whose end would tell as well
-		return false
-	}
-	return w.Sort == profile.SortPipeData || slices.ContainsFunc(w.Set, func(p profile.WaitPart) bool {
-		return p.Sort == profile.SortPipeData && slices.Contains(p.Wakers, profile.Waker{PID: pid})
+// isAwaitedByAll reports whether all of those wait for n, directly or through others: a server that waits for what its
+// client, which waits for it, asks next.
+func (n *node) isAwaitedByAll(targets []profile.Waker) bool {
+	return !slices.ContainsFunc(targets, func(to profile.Waker) bool {
+		for at := n.from; at != nil; at = at.from {
+			if at.pid == to.PID && (to.TID == 0 || at.tid == to.TID) {
+				return false
+			}
+		}
+		return true
 	})
 }
 
@@ -107,6 +111,9 @@ func (j *judging) targets(n *node) []profile.Waker {
 	}
 	if class := j.classOf(n.tid); class == Still || class == Spinning || class == Going {
 		return nil
+	}
+	if holders := j.backendWakers(n.pid); holders != nil {
+		return holders
 	}
 	wakers := j.sought(n, w)
 	asked := isInput(w, j.sampled[n.tid]) // who else has that is said
@@ -196,6 +203,9 @@ var housekeepers = []string{"GC Thread", "G1 ", "VM Thread", "VM Periodic", "C1 
 func (j *judging) matters(tid int) bool {
 	if t := j.sampled[tid]; t != nil && tid != j.owner[tid] {
 		if slices.ContainsFunc(housekeepers, func(s string) bool { return strings.HasPrefix(t.Name, s) }) {
+			return false
+		}
+		if t.Loop != nil && !isKept(t.Loop) {
 			return false
 		}
 	}

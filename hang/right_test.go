@@ -76,6 +76,7 @@ func TestFibers(t *testing.T) {
 	const (
 		lock, send, receive = profile.FiberLock, profile.FiberSend, profile.FiberReceive
 		group, net, timer   = profile.FiberGroup, profile.FiberNet, profile.FiberTimer
+		signals             = "signals" // the goroutine by which Go hands them out, in a call on a thread
 	)
 	for _, row := range []struct {
 		name   string
@@ -89,15 +90,24 @@ func TestFibers(t *testing.T) {
 		{"all wait", []profile.FiberWait{group, receive}, false, []uint64{2, 1}},
 		{"workers of a server", []profile.FiberWait{net, receive, receive}, false, nil},
 		{"a timer brings something", []profile.FiberWait{receive}, true, nil},
+		{"signals may bring something", []profile.FiberWait{receive, signals}, false, nil},
+		{"signals do not end a group", []profile.FiberWait{group, receive, signals}, false, []uint64{1}},
+		{"a call of its own", []profile.FiberWait{group, profile.FiberCall}, false, nil},
 		{"a sender beside a ticker", []profile.FiberWait{receive, send, receive}, true, []uint64{2}},
 	} {
 		d := &profile.Dump{}
 		for i, w := range row.waits {
 			d.Fibers = append(d.Fibers, profile.Fiber{Kind: "goroutine", ID: uint64(i + 1), Wait: w,
 				Missing: "not here"})
+			if w == signals {
+				d.Fibers[i].Wait, d.Fibers[i].TID = profile.FiberCall, 8
+				d.Threads = []profile.Thread{{TID: 8, Stack: profile.Stack{Frames: []profile.Frame{
+					{Func: "runtime.notetsleepg"}, {Func: "os/signal.signal_recv"}}}}}
+			}
 		}
 		var got []uint64
-		for _, f := range stuckFibers(d, row.timers) {
+		stuck, _ := stuckFibers(d, row.timers)
+		for _, f := range stuck {
 			got = append(got, f.ID)
 		}
 		if len(got) != len(row.want) {
@@ -122,6 +132,20 @@ func TestSentencesFit(t *testing.T) {
 	}
 }
 
+// TestTestsFit: the test that a sentence is about stays, and what is said before is cut.
+func TestTestsFit(t *testing.T) {
+	const test = "; in the test TestDrain"
+	for _, row := range [][2]string{{"short", "short" + test}, {strings.Repeat("é", 250), ""}} {
+		got := withTests(row[0], test)
+		if n := utf8.RuneCountInString(got); n >= 200 || !strings.HasSuffix(got, test) || row[1] != "" && got != row[1] {
+			t.Errorf("%d characters: %s", n, got)
+		}
+	}
+	if got := withTests("it hangs", strings.Repeat("x", 300)); utf8.RuneCountInString(got) >= 200 {
+		t.Errorf("got %s", got)
+	}
+}
+
 // TestCyclesOfStrangers: threads that wait for each other, and for whom nothing of the tree waits, do not concern it.
 func TestCyclesOfStrangers(t *testing.T) {
 	for _, member := range []int{99, 7} {
@@ -129,6 +153,19 @@ func TestCyclesOfStrangers(t *testing.T) {
 		c.Moments[1].Waits.Cycles = []profile.WaitCycle{{Kind: profile.CycleDeadlock, Threads: []int{member}}}
 		if v := Judge(c); (v.Kind == Deadlock) != (member == 7) {
 			t.Errorf("a deadlock of %d: %s: %s", member, v.Kind, v.Sentence)
+		}
+	}
+}
+
+// TestShortNames: of the name of a function in Go the package's path goes, and nothing of another language's.
+func TestShortNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"example.com/queue.drain": "queue.drain", "main.main": "main.main",
+		"a.b/c/d.(*T).Run[go.shape/int]": "d.(*T).Run[go.shape/int]",
+		"operator/(int)":                 "operator/(int)", "Vec::operator/": "Vec::operator/", "": "",
+	} {
+		if got := shortName(name); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}
 }

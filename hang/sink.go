@@ -59,7 +59,7 @@ func (j *judging) sink(n *node) sink {
 		s.rank, s.kind, s.does = j.busy(n)
 	case class == Hungry:
 		s.rank, s.kind, s.does = rankNothing, Starved, "waits for a CPU"
-	case w == nil && !j.tree[n.pid] && state != "R":
+	case w == nil && !j.tree[n.pid] && state != "R" && class != Waking:
 		s.rank, s.kind = rankOutside, Waiting
 	case w == nil:
 		s.rank, s.does = j.running(n)
@@ -73,6 +73,7 @@ func (j *judging) sink(n *node) sink {
 		j.sleeping(&s, w)
 	}
 	j.byRight(&s, w)
+	j.idleInTransaction(&s)
 	if s.rank > rankHolder && n.by != nil && n.by.Mode == profile.WaitOne && n.tid != 0 && !isEnd(n.by) &&
 		s.kind == Waiting {
 		s.rank = rankHolder
@@ -84,18 +85,39 @@ func (j *judging) sink(n *node) sink {
 func (j *judging) byRight(s *sink, w *profile.Wait) {
 	switch {
 	case w == nil || s.kind != Waiting && s.kind != Unknown:
+	case s.rank >= rankBlocked && j.joinsOnly(s.node, w):
+		s.rank, s.kind, s.does = rankWork, Unknown, "waits for its other threads to end"
 	case s.rank >= rankTime && s.rank < rankWork && (j.of(s.pid).serves || j.of(s.root().pid).serves):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for connections"
 	case s.kind == Waiting && watches(w):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a change of a file"
 	case w.Sort == profile.SortSignal && s.rank == rankOutside && j.childServes(s.pid):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal, as its children wait for connections"
+	case s.kind == Waiting && w.Timed && w.Left > 0 && w.Left < longSleep && s.rank >= rankOutside &&
+		j.classOf(s.tid) == Blocked:
+		s.kind = Unknown // it gives up by itself, and had not done so before
+	case s.kind == Waiting && s.rank >= rankLoop && j.hasTimer(s.pid, w):
+		s.kind = Unknown
+		s.does += ", which a timer of its own may end"
+	case !j.tree[s.pid] && s.from != nil: // whom somebody waits for: what ends that is no right of its own
 	case s.kind == Waiting && w.Alarm && s.rank > rankStill && s.rank != rankHolder:
 		s.kind = Unknown
 		s.does += ", which a timer of its own may end"
 	case s.kind == Waiting && j.waitsForSignals(s.node, w):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal: "+signals(w.Handled)
 	}
+}
+
+// hasTimer reports whether a timer of process pid, a thread of which waits for w, may bring what it waits for.
+func (j *judging) hasTimer(pid int, w *profile.Wait) bool {
+	of := j.of(pid)
+	switch {
+	case len(of.fibers) > 0 && of.sleeps:
+		return false
+	case w.Mode == profile.WaitIdle:
+		return len(of.fibers) == 0 && of.timers
+	}
+	return hasTimer(w)
 }
 
 // watches reports whether w waits for files to change.
@@ -163,8 +185,8 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankOwn, Waiting, "writes to a full pipe whose read end only it holds itself"
 	case t != nil && t.Loop != nil:
 		s.rank, s.kind, s.does = j.loop(n, t.Loop)
-		if n.tid != n.pid && !slices.ContainsFunc(t.Loop.Handles, func(h profile.Handle) bool { return h.Keeps }) {
-			s.rank, s.kind = rankWork, Unknown // that of a thread which a runtime keeps for its own work
+		if s.rank == rankLoop && !isKept(t.Loop) {
+			s.rank = rankBlocked // others of its threads may bring something: what they wait for says more
 		}
 	case len(j.of(n.pid).fibers) > 0:
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
@@ -173,6 +195,8 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		}
 	case w.Listens:
 		s.rank, s.does = rankWork, "waits for connections"
+	case w.Mode == profile.WaitIdle && n.from != nil && j.tree[n.pid] && len(j.of(n.pid).parked) > 0:
+		s.rank, s.kind, s.does = rankFibers, Waiting, j.waitingFibers(n.pid, j.of(n.pid).parked, "")
 	case w.Mode == profile.WaitIdle && n.from != nil && j.tree[n.pid]:
 		s.rank, s.kind, s.does = rankFibers, Waiting, "runs nothing: its runtime keeps all of its threads for work"
 	case w.Mode == profile.WaitIdle:
@@ -182,7 +206,7 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 	case w.Mode == profile.WaitOutside && (w.Sort == profile.SortSocketData || w.Sort == profile.SortSocketRoom):
 		s.rank, s.kind, s.does = rankOutside, Waiting, socketVerb(w)+socketName(w)+", and gets no answer"
 	case w.Mode == profile.WaitTime:
-		s.rank, s.kind, s.does = rankTime, sleepKind(n, w), j.asleep(n, w)
+		s.rank, s.kind, s.does = rankTime, sleepKind(w), j.asleep(n, w)
 	case w.Mode == profile.WaitOutside:
 		s.rank, s.kind, s.does = rankOutside, Waiting, text.Message(w.Text)
 	default:

@@ -2,6 +2,7 @@ package hang
 
 import (
 	"slices"
+	"unicode/utf8"
 
 	"github.com/fpstack/fpstack/hang/testcase"
 	"github.com/fpstack/fpstack/text"
@@ -66,4 +67,11 @@ func inTests(all []testcase.Test) string {
 		return "; in the test " + words
 	}
 	return "; in the tests " + words
+}
+
+// withTests is a sentence with the tests that it is about, cut so far that there is room for them.
+func withTests(sentence, tests string) string {
+	const most = mostSentence / 2
+	tests = cut(tests, most)
+	return cut(sentence, mostSentence-utf8.RuneCountInString(tests)) + tests
 }

@@ -51,8 +51,10 @@ func (all byThread) alike(id threadID) bool {
 type together struct {
 	dump   *profile.Dump    // the last one, nil without one
 	fibers []*profile.Fiber // those that wait for others, if none of them can go on
+	parked []*profile.Fiber // all of the program, if none of them runs
 	serves bool             // one waits for somebody to connect
 	timers bool             // a timer of its runtime is set
+	sleeps bool             // a task waits for a time: then the timer of its loop is that
 	rests  bool             // no thread ran, but to wake and sleep again
 	spin   []int            // those that spin
 	share  string           // how much CPU each of these had or wanted
@@ -73,10 +75,9 @@ func (j *judging) of(pid int) *together {
 	for _, tid := range j.members[pid] {
 		j.steps++
 		p.serves = p.serves || j.servesBy(tid)
-		if w := j.waiting[tid]; w != nil && w.Mode == profile.WaitIdle && w.Timed && len(w.Set) > 0 {
+		if w := j.waiting[tid]; w != nil && w.Mode == profile.WaitIdle && hasTimer(w) && !isAlarm(p.dump, w) {
 			p.timers = true // who waits for descriptors on behalf of fibers waits until the first of them
 		}
-		p.timers = p.timers || j.classOf(tid) == Waking
 		switch j.classOf(tid) {
 		case Blocked, Waking, InDisk, Still:
 		case Spinning:
@@ -89,9 +90,10 @@ func (j *judging) of(pid int) *together {
 	p.share = j.spinShare(p.spin)
 	if p.dump != nil && len(p.dump.Fibers) > 0 {
 		if slices.ContainsFunc(p.dump.Fibers, func(f profile.Fiber) bool { return f.Wait != "" }) {
-			p.fibers = stuckFibers(p.dump, p.timers)
+			p.fibers, p.parked = stuckFibers(p.dump, p.timers)
 		} else {
 			p.fibers = waitingTasks(p.dump)
+			p.sleeps = slices.ContainsFunc(p.dump.Fibers, func(f profile.Fiber) bool { return sleeps(p.dump, &f) })
 		}
 	}
 	return p

@@ -13,6 +13,9 @@ type Loop struct {
 	Problem string
 }
 
+// HandleAsync is the Kind of a Handle by which other threads of the process wake the loop.
+const HandleAsync = "async"
+
 // Handle is one thing that a Loop waits for.
 type Handle struct {
 	Kind string // as the loop's library calls it: "tcp", "timer"

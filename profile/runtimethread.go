@@ -7,6 +7,8 @@ type RuntimeThread struct {
 	Language string // "Python"
 	ID       uint64 // that the language has for it, 0 for none
 	Name     string // that the program gave it, "" for none; any bytes
+	// State is what the runtime says that it does, in words: "in Java"; "" if it does not.
+	State string
 	// Facts are what it does, each for a person: "holds the GIL".
 	Facts []string
 	// HeldBy is the thread that holds what it waits for and is in a system call meanwhile, 0 for none.

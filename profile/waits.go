@@ -16,7 +16,7 @@ type Wait struct {
 	Certainty string
 	Timed     bool          // it ends by itself
 	Left      time.Duration // how long that takes still, 0 if unknown
-	Length    time.Duration // of a sleep, how long it was asked for where Left is unknown
+	Length    time.Duration // how long it was to last at most, where Left is unknown
 	Evidence  []string      // what it was seen by
 	// Lost is the id of its owner where that is no living thread of the process, 0 mostly. Forked says that it is one
 	// of the process that this one was forked from.
@@ -98,6 +98,7 @@ const (
 	SortOther         WaitSort = "other"     // what is not known, or of no matter
 	SortLock          WaitSort = "lock"      // a lock that a thread holds
 	SortThread        WaitSort = "thread"    // the end of a thread
+	SortSafepoint     WaitSort = "safepoint" // a thread to come to where a runtime can stop it, or what is done then
 	SortCondition     WaitSort = "condition" // a condition variable and its like: nobody holds it
 	SortSemaphore     WaitSort = "semaphore"
 	SortBarrier       WaitSort = "barrier"

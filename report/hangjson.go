@@ -91,6 +91,7 @@ type hangProcessDoc struct {
 	Jobserver string          `json:"jobserver,omitempty"`
 	Fuse      bool            `json:"fuse,omitempty"`
 	Output    string          `json:"last_output,omitempty"`
+	Backend   string          `json:"backend,omitempty"`
 	Locked    []lockedFileDoc `json:"locked_files,omitempty"`
 }
 
@@ -153,12 +154,20 @@ type closeDoc struct {
 }
 
 type activityDoc struct {
-	Network  uint64   `json:"network_bytes"`
-	IO       uint64   `json:"io_bytes"`
-	Output   uint64   `json:"output_bytes"`
-	Commands []string `json:"commands"`
-	Began    int      `json:"began"`
-	Repeats  []string `json:"repeats,omitempty"`
+	Network  uint64      `json:"network_bytes"`
+	IO       uint64      `json:"io_bytes"`
+	Output   uint64      `json:"output_bytes"`
+	Commands []string    `json:"commands"`
+	Began    int         `json:"began"`
+	Repeats  []string    `json:"repeats,omitempty"`
+	Executed []changeDoc `json:"executed,omitempty"`
+	Ended    []changeDoc `json:"ended,omitempty"`
+}
+
+type changeDoc struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name,omitempty"`
+	Now  string `json:"now,omitempty"`
 }
 
 // HangJSON writes c and its verdict as one document that ends in a newline, indented unless opt wants it compact; a v
@@ -197,9 +206,7 @@ func hangDocument(c *hang.Case, opt *Options) *hangDoc {
 			profile.Lossless(c.Trigger.Note)},
 		Processes: hangProcesses(c.Processes), Outside: hangProcesses(c.Outside), Threads: []judgedDoc{},
 		Moments: []momentDoc{}, Problems: losslessAll(c.Problems),
-		Activity: activityDoc{c.Activity.Network, c.Activity.IO, c.Activity.Output,
-			losslessAll(c.Activity.Commands), c.Activity.Began,
-			losslessAll(c.Activity.Repeats)}}
+		Activity: activityDocument(&c.Activity)}
 	for _, k := range c.Killed {
 		doc.Killed = append(doc.Killed, killedDoc{k.PID, profile.Lossless(k.Name), k.Signal, jsonTime(k.Seen)})
 	}
@@ -240,6 +247,18 @@ func hangDocument(c *hang.Case, opt *Options) *hangDoc {
 	return doc
 }
 
+func activityDocument(a *hang.Activity) activityDoc {
+	doc := activityDoc{Network: a.Network, IO: a.IO, Output: a.Output, Commands: losslessAll(a.Commands),
+		Began: a.Began, Repeats: losslessAll(a.Repeats)}
+	for _, e := range a.Executed {
+		doc.Executed = append(doc.Executed, changeDoc{e.PID, profile.Lossless(e.Name), profile.Lossless(e.Now)})
+	}
+	for _, e := range a.Ended {
+		doc.Ended = append(doc.Ended, changeDoc{PID: e.PID, Name: profile.Lossless(e.Name)})
+	}
+	return doc
+}
+
 func verdictDocument(v *hang.Verdict, opt *Options) *verdictDoc {
 	doc := &verdictDoc{Kind: string(v.Kind), Hung: v.Kind.Hung(), Sentence: profile.Lossless(v.Sentence),
 		Because: losslessAll(v.Because), Lacks: losslessAll(v.Lacks)}
@@ -265,8 +284,7 @@ func hangProcesses(all []hang.Process) []hangProcessDoc {
 			State: profile.Lossless(p.State), User: p.User, Started: jsonTime(p.Started), CPU: p.CPU.Nanoseconds(),
 			ChildCPU: p.ChildCPU.Nanoseconds(), Threads: p.Threads, Memory: p.Memory,
 			Variables: losslessAll(p.Variables), Facts: losslessAll(p.Lines), Jobserver: profile.Lossless(p.Jobserver),
-			Fuse:   p.Fuse,
-			Output: profile.Lossless(p.LastOutput)}
+			Fuse: p.Fuse, Output: profile.Lossless(p.LastOutput), Backend: string(p.Backend)}
 		for _, f := range p.LockedFiles {
 			doc.Locked = append(doc.Locked, lockedFileDoc{profile.Lossless(f.Path), f.Holder})
 		}

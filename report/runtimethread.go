@@ -13,6 +13,7 @@ type runtimeThreadDoc struct {
 	Language string   `json:"language"`
 	ID       uint64   `json:"id,omitempty"`
 	Name     string   `json:"name,omitempty"`
+	State    string   `json:"state,omitempty"`
 	Facts    []string `json:"facts"`
 }
 
@@ -20,7 +21,8 @@ func runtimeThreadDocument(r *profile.RuntimeThread) *runtimeThreadDoc {
 	if r == nil {
 		return nil
 	}
-	return &runtimeThreadDoc{profile.Lossless(r.Language), r.ID, profile.Lossless(r.Name), losslessAll(r.Facts)}
+	return &runtimeThreadDoc{profile.Lossless(r.Language), r.ID, profile.Lossless(r.Name),
+		profile.Lossless(r.State), losslessAll(r.Facts)}
 }
 
 func (in *dumpReader) runtimeThread() (*profile.RuntimeThread, error) {
@@ -30,7 +32,7 @@ func (in *dumpReader) runtimeThread() (*profile.RuntimeThread, error) {
 	}
 	var err error
 	r := &profile.RuntimeThread{Language: in.text(doc.Language, &err), ID: doc.ID, Name: in.text(doc.Name, &err),
-		Facts: in.texts(doc.Facts, &err)}
+		State: in.text(doc.State, &err), Facts: in.texts(doc.Facts, &err)}
 	return r, err
 }
 
@@ -65,7 +67,11 @@ func (p *printer) facts(e entry) {
 		if t.Runtime == nil {
 			return ""
 		}
-		return text.Escape(strings.Join(t.Runtime.Facts, ", "))
+		known := t.Runtime.Facts
+		if p.opt.Verbose && t.Runtime.State != "" {
+			known = append([]string{"is " + t.Runtime.State}, known...)
+		}
+		return text.Escape(strings.Join(known, ", "))
 	})
 	if all = strings.Trim(all, "; "); all != "" {
 		p.line(text.Wrap("  "+all, p.width(), 4))

@@ -9,3 +9,6 @@ export PATH
 cd "$root" || exit 1
 
 have() { command -v "$1" >/dev/null 2>&1; }
+
+# Options of gcc for 32 bits of x86. gcc-multilib, which gcc for other machines cannot stand beside, would bring <asm/…>.
+m32="-m32 -idirafter /usr/include/x86_64-linux-gnu"

@@ -142,7 +142,7 @@ func TestPageThatNeverComes(t *testing.T) {
 
 func Test32BitTarget(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "target32")
-	if out, err := exec.Command("gcc", "-m32", "-pthread", "-o", bin,
+	if out, err := exec.Command("gcc", "-m32", "-idirafter", "/usr/include/x86_64-linux-gnu", "-pthread", "-o", bin,
 		"testdata/target.c").CombinedOutput(); err != nil {
 		t.Skipf("a 32-bit program is not built: %v: %.80s", err, out)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/fpstack/fpstack/code/arm64"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
@@ -28,7 +29,7 @@ func (c *cursor) cfaByRecord(row *cfi.Row) (mem.Addr, error) {
 	fp, ok := c.regs.FP()
 	rec, saved := c.arch.Record, row.Rule(uint64(c.arch.FP))
 	record := saved.Kind == cfi.Offset && row.RA.Kind == cfi.Offset && row.RA.N-saved.N == rec.RA-rec.SavedFP
-	if !ok || !record || !c.runsBefore(setsFP) {
+	if !ok || !record || !c.setsFP() {
 		return 0, errLoose
 	}
 	cfa := fp + mem.Addr(rec.SavedFP-saved.N)
@@ -38,46 +39,43 @@ func (c *cursor) cfaByRecord(row *cfi.Row) (mem.Addr, error) {
 	return cfa, nil
 }
 
-// prologueWindow is how many bytes of a function are searched for what its prologue does: the
-// first, or those before the PC where the beginning is not known.
+// prologueWindow is how many bytes before the PC are searched for what a prologue does where nobody knows where the
+// function begins.
 const prologueWindow = 4096
 
-// runsBefore reports whether the prologue of the top frame's function has an instruction before
-// the PC for which is holds.
-func (c *cursor) runsBefore(is func(word uint32) bool) bool {
+// functionCode is the code of the top frame's function up to its PC: from start, which is known to be where it begins,
+// or else as far before the PC as can be said.
+func (c *cursor) functionCode() (code *arm64.Code, start, pc uint64, known bool) {
 	f := c.top()
-	if f.Module == nil || f.Module.Err != nil {
+	t, bias, ok := c.codeAt(f.LookupPC(), f.Module)
+	if !ok {
+		return nil, 0, 0, false
+	}
+	code, _ = t.instructions.(*arm64.Code)
+	pc = uint64(f.PC) - bias
+	if start, _, known = c.bounds(f, bias); known && start <= pc {
+		return code, start, pc, true
+	}
+	return code, max(pc-min(pc, prologueWindow), t.start), pc, false
+}
+
+// setsFP reports whether the function of the top frame has made x29 point to a record of its own: an instruction before
+// the PC does so. Else x29 is that of a function further out, or anything.
+func (c *cursor) setsFP() bool {
+	code, start, pc, known := c.functionCode()
+	if code == nil {
 		return false
 	}
-	pc := uint64(f.Module.Vaddr(f.PC)) &^ 3
-	start, _, ok := c.bounds(f, f.Module.Base())
-	if !ok || start > pc {
-		start = pc - min(pc, prologueWindow)
+	if !known {
+		start = code.BehindEnd(start, pc)
 	}
-	for v := start; v < min(pc, start+prologueWindow); v += 4 {
-		text, ok := f.Module.Text(module.Vaddr(v))
-		if ok && len(text) >= 4 && is(binary.LittleEndian.Uint32(text)) {
-			return true
-		}
-	}
-	return false
+	return code.Before(start, pc).SetsFP
 }
 
-// setsFP recognises "add x29, sp, #n" (also "mov x29, sp") and "sub x29, sp, #n".
-// Source: Arm Architecture Reference Manual, C6.2: ADD and SUB (immediate).
-func setsFP(word uint32) bool {
-	word &= 0xffc003ff
-	return word == 0x910003fd || word == 0xd10003fd
-}
-
-// movesSP recognises what puts SP elsewhere: ADD and SUB (immediate) to SP, and loads and stores
-// of one register or a pair that write the address back to SP.
-// Source: Arm Architecture Reference Manual, C4.1: data processing (immediate), loads and stores.
-func movesSP(word uint32) bool {
-	const base = 31 << 5
-	return word&0xbf80001f == 0x9100001f ||
-		word&(0x3a800000|base) == 0x28800000|base ||
-		word&(0x3b200400|base) == 0x38000400|base
+// movesSP reports whether the function of the top frame may have moved SP.
+func (c *cursor) movesSP() bool {
+	code, start, pc, _ := c.functionCode()
+	return code == nil || code.Before(start, pc).MovesSP
 }
 
 // entered reports whether a direct call that ends at ra leads to the function of the interrupted
@@ -105,6 +103,25 @@ func (c *cursor) entered(f *Frame, ra mem.Addr) bool {
 		}
 	}
 	return true
+}
+
+// Notes of frames that were found by a frame record which may be another function's.
+const (
+	linkNote  = "a frame may be missing before this one: whether the link register holds a caller is not known"
+	otherNote = "frames may be missing before this one: its callee was not seen to make a frame record"
+)
+
+// doubtRecord says what speaks against x29 being that of the top frame's function; "" for nothing.
+func (c *cursor) doubtRecord() string {
+	switch {
+	case !recordFloats(c.arch):
+		return ""
+	case c.top().Interrupted && c.linkRegisterUnproved():
+		return linkNote
+	case !c.setsFP():
+		return otherNote
+	}
+	return ""
 }
 
 // linkRegisterUnproved reports whether the link register of the interrupted top frame may or may

@@ -28,7 +28,7 @@ func (c *cursor) stepTable(s *site) *ending {
 	if s.root && (s.row == nil || !c.underSignal(s)) {
 		return atRoot
 	}
-	if s.origin == PCSP && s.table.base == c.arch.FP && c.lostStack() {
+	if s.origin == PCSP && s.table.base == c.arch.FP && c.fpIsZero() {
 		if e := c.stepCross(s); e == nil {
 			return nil
 		}
@@ -53,8 +53,11 @@ func (c *cursor) stepTable(s *site) *ending {
 		return nil
 	}
 	// Hand-written assembly has tables with mistakes: glibc's 386 memset counts its pushes
-	// down, its memcpy not at all.
-	if e.impossible && hasCode(c.arch) && c.stepCode(s, sure) {
+	// down, its memcpy not at all. A word that a link register had is 0 at the root alone.
+	doubted := e.impossible && !(e == atZero && c.arch.LR != regs.NoReg)
+	// A frame with vectors of arm64 is as long as the processor's vectors, which no register that is followed says;
+	// its instructions point x29 to it.
+	if (doubted || e.blind && c.arch.LR != regs.NoReg) && hasCode(c.arch) && c.stepCode(s, sure) {
 		return nil
 	}
 	return e
@@ -78,9 +81,9 @@ func (c *cursor) underSignal(s *site) bool {
 	return to != nil && to.signal.kind != noSignal
 }
 
-// lostStack reports whether a function that switched stacks left nothing to go back to: Go's runtime.mcall clears the
-// frame pointer when it goes to the system stack for good.
-func (c *cursor) lostStack() bool {
+// fpIsZero reports whether the frame pointer marks the outermost frame: the kernel clears it for a program's entry, and
+// Go's runtime.mcall when it goes to the system stack for good.
+func (c *cursor) fpIsZero() bool {
 	fp, ok := c.regs.FP()
 	return ok && fp == 0
 }
@@ -99,6 +102,9 @@ func (c *cursor) stepNoTable(s *site) *ending {
 	if !errors.Is(declined.err, ErrDeclined) {
 		why = declined.err.Error()
 	}
+	if s.entry && !innermost && c.arch.LR != regs.NoReg && c.fpIsZero() {
+		return atRoot // that the kernel started it says a frame pointer of 0; nothing keeps a link register
+	}
 	if hasCode(c.arch) && c.stepCode(s, unsure) {
 		return nil
 	}
@@ -114,13 +120,13 @@ func (c *cursor) stepNoTable(s *site) *ending {
 		}
 		return declined
 	}
-	unproved := innermost && c.linkRegisterUnproved()
+	doubt := c.doubtRecord()
 	e := c.stepFramePointer()
 	switch {
-	case e == nil && unproved:
-		c.next.Note = "a frame may be missing before this one: whether the link register holds a caller is not known"
-		return nil
 	case e == nil:
+		if doubt != "" {
+			c.next.Note = doubt
+		}
 		return nil
 	case innermost && hasCode(c.arch) && c.stepStackTop():
 		return nil

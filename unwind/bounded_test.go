@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -148,7 +147,7 @@ func TestBudgetComesBack(t *testing.T) {
 	set.Charge(budget)
 	w := NewWalker(set, nil)
 	// push rbp; nop; nop; pop rbp; ret
-	code := &x86.Code{Start: 0x1000, Data: []byte{0x55, 0x90, 0x90, 0x5d, 0xc3}, Mode64: true, Budget: budget}
+	code := newText(regs.AMD64, 0x1000, []byte{0x55, 0x90, 0x90, 0x5d, 0xc3}, budget)
 	c := &cursor{w: w, arch: regs.AMD64, frames: []Frame{{Module: &module.Module{}}}}
 	budget.Spend(2 << 20)
 	if row := c.fromTarget(code, 0, 0x1000, 0x1002); row != nil || !errors.Is(c.refused, work.ErrSpent) {

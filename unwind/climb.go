@@ -49,6 +49,7 @@ func (c *cursor) climb(limit int) {
 		f := &frames[len(frames)-1]
 		f.PC, f.SP, f.CFA, f.Interrupted, f.Signal, f.Origin = ra, cfa, 0, false, false, r.origin
 		f.Module, f.Site, f.Runtime, f.Stub, f.Note = to.module, 0, nil, false, ""
+		f.Kept, f.Unsure, f.Gap = 0, false, false // the memory may be of another walk
 		at, sp = to, cfa
 	}
 	c.frames, c.at = frames, at

@@ -3,7 +3,6 @@ package unwind
 import (
 	"cmp"
 
-	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -12,26 +11,22 @@ import (
 	"github.com/fpstack/fpstack/work"
 )
 
-// hasCode reports whether instructions of the architecture can be read.
-func hasCode(a *regs.Arch) bool { return a == regs.AMD64 || a == regs.I386 }
-
 // codeWindow is how many bytes around a PC are read from memory where no file holds the code.
 const codeWindow = 256
 
 // codeAt returns the code around pc as a module holds it, at link addresses, or as the memory
 // does, at addresses of the process. bias converts one to the other.
-func (c *cursor) codeAt(pc mem.Addr, m *module.Module) (code *x86.Code, bias uint64, ok bool) {
-	mode64 := c.arch.WordSize == 8
+func (c *cursor) codeAt(pc mem.Addr, m *module.Module) (code text, bias uint64, ok bool) {
 	if m != nil && m.Err == nil {
 		if s, ok := m.Code(m.Vaddr(pc)); ok {
-			return &x86.Code{Start: uint64(s.Addr), Data: s.Data, Mode64: mode64, Budget: m.Budget()}, m.Base(), true
+			return newText(c.arch, uint64(s.Addr), s.Data, m.Budget()), m.Base(), true
 		}
 	}
 	start, buf := c.memoryAt(pc, make([]byte, 2*codeWindow))
 	if len(buf) == 0 {
-		return nil, 0, false
+		return text{}, 0, false
 	}
-	return &x86.Code{Start: uint64(start), Data: buf, Mode64: mode64, Budget: c.w.modules.Budget()}, 0, true
+	return newText(c.arch, uint64(start), buf, c.w.modules.Budget()), 0, true
 }
 
 // memoryAt reads the code around pc, as far as its mapping reaches, from the memory of the
@@ -95,13 +90,6 @@ func (c *cursor) called(ra mem.Addr) bool {
 
 // findSignal looks for a signal trampoline at pc.
 func (c *cursor) findSignal(pc mem.Addr) signalSite {
-	if c.arch == regs.ARM64 {
-		b := make([]byte, len(arm64Trampoline))
-		if _, err := c.memory.ReadMem(b, pc); err == nil && string(b) == arm64Trampoline {
-			return signalSite{kind: rtSignal}
-		}
-		return signalSite{}
-	}
 	if !hasCode(c.arch) {
 		return signalSite{}
 	}
@@ -109,21 +97,12 @@ func (c *cursor) findSignal(pc mem.Addr) signalSite {
 	if !ok {
 		return signalSite{}
 	}
-	at := uint64(pc) - bias - code.Start
-	if at > uint64(len(code.Data)) { // what can be read ends before it
+	at := uint64(pc) - bias - code.start
+	if at > uint64(len(code.data)) { // what can be read ends before it
 		return signalSite{}
 	}
-	lo, hi := at-min(at, trampolineBytes), min(at+trampolineBytes, uint64(len(code.Data)))
-	offset, rt, ok := x86.SignalReturn(code.Data[lo:hi], int(at-lo), code.Mode64)
-	switch {
-	case !ok:
-		return signalSite{}
-	case rt:
-		return signalSite{kind: rtSignal}
-	case offset == 0:
-		return signalSite{kind: oldSignal}
-	}
-	return signalSite{kind: oldSignal, moved: int64(c.arch.WordSize)} // behind its pop
+	lo, hi := at-min(at, trampolineBytes), min(at+trampolineBytes, uint64(len(code.data)))
+	return signalReturn(c.arch, code.data[lo:hi], int(at-lo))
 }
 
 // trampolineBytes is more than the longest trampoline has.
@@ -188,7 +167,7 @@ func (c *cursor) readCode(f *Frame) []codeRow {
 	if !ok {
 		return nil
 	}
-	c.earn(code.Budget)
+	c.earn(code.budget)
 	pc := uint64(f.LookupPC()) - bias
 	var rows []codeRow
 	add := func(row cfi.Row, ok, exact bool) {
@@ -202,9 +181,9 @@ func (c *cursor) readCode(f *Frame) []codeRow {
 		add(row, ok, true)
 	}
 	from := uint64(f.PC) - bias
-	row, ok := code.Forward(from)
+	row, ok := code.Forward(from, !f.Interrupted)
 	add(row, ok, false)
-	c.refused = cmp.Or(c.refused, code.Budget.Err())
+	c.refused = cmp.Or(c.refused, code.budget.Err())
 	return rows
 }
 
@@ -256,32 +235,66 @@ func (c *cursor) stepCallTarget(f *Frame) bool {
 	if !ok {
 		return false
 	}
-	c.earn(code.Budget)
+	c.earn(code.budget)
 	pc := uint64(f.LookupPC()) - bias
+	if c.stepLinkTarget(code, bias, pc) {
+		return true
+	}
 	width := mem.Addr(c.arch.WordSize)
-	left := c.search(code.Budget)
+	left := c.search(code.budget)
 	for i, at := 0, sp; i < searchWords && at < c.hi && left(); i, at = i+1, at+width {
 		v, err := c.word(at)
 		if err != nil {
 			return false
 		}
-		s := c.returnSite(mem.Addr(v))
-		if s == nil {
-			continue
-		}
-		to, fixed := c.target(s)
-		if !fixed {
-			continue
-		}
-		row := c.fromTarget(code, bias, c.throughPLT(to), pc)
+		row := c.fromCall(code, bias, c.code(v), pc)
 		if row == nil {
 			continue
 		}
-		if cfa, err := c.cfa(row); err == nil && cfa == at+width && c.apply(row, mustReturn) == nil {
+		if cfa, err := c.cfa(row); err == nil && c.returnSlot(row, cfa) == at && c.apply(row, mustReturn) == nil {
 			return true
 		}
 	}
 	return false
+}
+
+// fromCall is the row at pc of the function that the call before the return address ra enters; nil where ra is none,
+// where it is not known what is called, and where that does not lead to pc.
+func (c *cursor) fromCall(code text, bias uint64, ra mem.Addr, pc uint64) *compiled {
+	s := c.returnSite(ra)
+	if s == nil {
+		return nil
+	}
+	to, fixed := c.target(s)
+	if !fixed {
+		return nil
+	}
+	return c.fromTarget(code, bias, c.throughPLT(to), pc)
+}
+
+// returnSlot is where r has the return address in memory, 0 if it is in a register.
+func (c *cursor) returnSlot(r *compiled, cfa mem.Addr) mem.Addr {
+	switch {
+	case r.RA.Kind == cfi.Offset:
+		return mem.Addr(c.mask(uint64(cfa) + uint64(r.RA.N)))
+	case c.arch.LR == regs.NoReg:
+		return cfa - mem.Addr(c.arch.WordSize)
+	}
+	return 0
+}
+
+// stepLinkTarget is stepCallTarget where the return address of the call that entered this function is still in the link
+// register: the instructions from the call's target to PC must leave it there.
+func (c *cursor) stepLinkTarget(code text, bias, pc uint64) bool {
+	if c.arch.LR == regs.NoReg || !c.top().Interrupted {
+		return false
+	}
+	v, ok := c.regs.Get(c.arch.LR)
+	if !ok {
+		return false
+	}
+	row := c.fromCall(code, bias, c.code(v), pc)
+	return row != nil && row.RA.Kind == cfi.Unspecified && c.apply(row, mustReturn) == nil
 }
 
 // Steps of a [work.Budget] that one word of a search takes, and a PC of which nothing was known.
@@ -331,7 +344,7 @@ func (c *cursor) earn(b *work.Budget) {
 
 // fromTarget interprets the function that begins at target up to pc; nil if it does not get
 // there, or if too many ways were tried of late.
-func (c *cursor) fromTarget(code *x86.Code, bias uint64, target mem.Addr, pc uint64) *compiled {
+func (c *cursor) fromTarget(code text, bias uint64, target mem.Addr, pc uint64) *compiled {
 	m := c.top().Module
 	key := pathKey{m: m, entry: uint64(target) - bias, pc: pc}
 	if m.Err != nil || bias != m.Base() {
@@ -341,12 +354,12 @@ func (c *cursor) fromTarget(code *x86.Code, bias uint64, target mem.Addr, pc uin
 		return row
 	}
 	var found *compiled
-	if code.Contains(key.entry) {
+	if code.contains(key.entry) {
 		row, ok := code.FromEntry(key.entry, 0, pc)
 		if ok {
 			r := c.compile(&row, Code)
 			found = &r
-		} else if err := code.Budget.Err(); err != nil {
+		} else if err := code.budget.Err(); err != nil {
 			c.refused = cmp.Or(c.refused, err)
 			return nil // not remembered: later there may be time for it
 		}
@@ -364,13 +377,13 @@ func (c *cursor) throughPLT(target mem.Addr) mem.Addr {
 	if !ok {
 		return target
 	}
-	stub, ok := code.Stub(uint64(target) - bias)
+	to, slot, ok := code.Jump(uint64(target) - bias)
 	switch {
 	case !ok:
-	case stub.Kind == x86.StubJump:
-		return mem.Addr(stub.Value + bias)
-	case stub.Kind == x86.StubSlot:
-		if v, err := c.word(mem.Addr(c.mask(stub.Value + bias))); err == nil {
+	case !slot:
+		return mem.Addr(to + bias)
+	default:
+		if v, err := c.word(mem.Addr(c.mask(to + bias))); err == nil {
 			return mem.Addr(v)
 		}
 	}
@@ -415,7 +428,7 @@ func (c *cursor) stepLinkRegister() bool {
 	next := c.regs
 	next.Set(c.arch.PC, uint64(lr))
 	next.Forget(c.arch.LR)
-	spIsBound := c.arch == regs.ARM64 && c.runsBefore(movesSP)
+	spIsBound := recordFloats(c.arch) && c.movesSP()
 	if c.advance(sp, &next, LinkRegister) != nil {
 		return false
 	}

@@ -18,7 +18,7 @@ const maxChain = 1 << 17
 // upwards in the same stack, through such code to a return address in a file, behind a call. The records of a
 // chain that was proved are remembered for the rest of the walk.
 func (c *cursor) leadsBack(fp, saved mem.Addr, to *site) bool {
-	if recordFloats(c.arch) || !to.made {
+	if !to.made {
 		return false
 	}
 	if _, known := slices.BinarySearch(c.w.chain, fp); known {

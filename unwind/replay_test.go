@@ -255,15 +255,13 @@ func TestReplayARM64(t *testing.T) {
 		why        string   // in the reason why the first stack ends; "" for a root
 	}{
 		{"a frame record in each function, LR stale", "chain-frame",
-			[]string{"spin(context) gamma(frame pointer) beta(frame pointer) alpha(frame pointer) main_(frame " +
-				"pointer) _start(frame pointer) root"}, ""},
+			[]string{"spin(context) gamma(code) beta(code) alpha(code) main_(code) _start(code) root"}, ""},
 		{"leaf without a frame: its caller is in LR alone", "chain-leaf",
-			[]string{"spin(context) gamma(link register) beta(frame pointer) alpha(frame pointer) main_(frame " +
-				"pointer) _start(frame pointer) root"}, ""},
-		{"neither tables nor frame pointers", "chain-bare", []string{"spin(context) no rule"},
-			"the frame pointer is 0"},
+			[]string{"spin(context) gamma(code) beta(code) alpha(code) main_(code) _start(code) root"}, ""},
+		{"neither tables nor frame pointers", "chain-bare",
+			[]string{"spin(context) gamma(code) beta(code) alpha(code) main_(code) _start(code) root"}, ""},
 		{"frame record that leads back to itself", "chain-cycle",
-			[]string{"spin(context) gamma(frame pointer) beta(frame pointer) not advancing"}, "did not grow"},
+			[]string{"spin(context) gamma(code) beta(code) alpha(code) main_(code) _start(code) root"}, ""},
 		{"tables, no frame pointers", "chain-nofp",
 			[]string{"spin(context) gamma(cfi) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
 		{"row without a rule for LR in a leaf", "chain-nofp-leaf",
@@ -273,20 +271,18 @@ func TestReplayARM64(t *testing.T) {
 		{"signed return addresses, leaf", "chain-pac-leaf",
 			[]string{"spin(context) gamma(cfi) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
 		{"signed return addresses, frame records", "chain-pac-notables",
-			[]string{"spin(context) gamma(frame pointer) beta(frame pointer) alpha(frame pointer) main_(frame " +
-				"pointer) _start(frame pointer) root"}, ""},
+			[]string{"spin(context) gamma(code) beta(code) alpha(code) main_(code) _start(code) root"}, ""},
 		{"the same program where nothing is signed", "chain-pac-notables-a57",
-			[]string{"spin(context) gamma(frame pointer) beta(frame pointer) alpha(frame pointer) main_(frame " +
-				"pointer) _start(frame pointer) root"}, ""},
+			[]string{"spin(context) gamma(code) beta(code) alpha(code) main_(code) _start(code) root"}, ""},
 		{"tables by x29 behind code without", "mixed-fp",
-			[]string{"spin(context) gamma(frame pointer) beta(frame pointer) alpha(cfi) main_(cfi) _start(cfi) root"},
+			[]string{"spin(context) gamma(code) beta(code) alpha(cfi) main_(cfi) _start(cfi) root"},
 			""},
 		{"tables by SP behind code without", "mixed-nofp",
-			[]string{"spin(context) gamma(frame pointer) beta(frame pointer) bad CFA"}, "CFA rests on SP"},
+			[]string{"spin(context) gamma(code) beta(code) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
 		{"tables by SP behind a leaf without", "mixed-leaf",
-			[]string{"spin(context) gamma(link register) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
+			[]string{"spin(context) gamma(code) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
 		{"tables by SP behind a leaf without that moved SP", "mixed-leaf-array",
-			[]string{"spin(context) gamma(link register) bad CFA"}, "CFA rests on SP"},
+			[]string{"spin(context) gamma(code) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root"}, ""},
 		{"signal in a leaf: LR lives under it", "signal",
 			[]string{"spin(context) inner(cfi) handler(cfi) signal(cfi) victim!(context) beta(cfi) alpha(cfi) " +
 				"main_(cfi) _start(cfi) root"}, ""},
@@ -294,25 +290,21 @@ func TestReplayARM64(t *testing.T) {
 			[]string{"spin(context) inner(cfi) handler(cfi) signal(cfi) victim!(context) beta(cfi) alpha(cfi) " +
 				"main_(cfi) _start(cfi) root"}, ""},
 		{"signal frame found behind a frame record", "signal-notables",
-			[]string{"spin(context) inner(link register) handler(frame pointer) signal(frame pointer) " +
-				"victim!(context) beta(link register) alpha(frame pointer) main_(frame pointer) _start(frame " +
-				"pointer) " +
-				"root"}, ""},
+			[]string{"spin(context) inner(code) handler(code) signal(code) victim!(context) beta(code) " +
+				"alpha(code) main_(code) _start(code) root"}, ""},
 		{"handler on another stack", "signal-altstack",
 			[]string{"spin(context) inner(cfi) handler(cfi) signal(cfi) victim!(context) beta(cfi) alpha(cfi) " +
 				"main_(cfi) _start(cfi) root"}, ""},
 		{"handler on another stack, frame records", "signal-altstack-notables",
-			[]string{"spin(context) inner(link register) handler(frame pointer) signal(frame pointer) " +
-				"victim!(context) beta(link register) alpha(frame pointer) main_(frame pointer) _start(frame " +
-				"pointer) " +
-				"root"}, ""},
+			[]string{"spin(context) inner(code) handler(code) signal(code) victim!(context) beta(code) " +
+				"alpha(code) main_(code) _start(code) root"}, ""},
 		{"threads blocked in the C library", "blocked",
 			[]string{"__futex_abstimed_wait_cancelable64(context) __pthread_clockjoin_ex(cfi) main(cfi) " +
 				"__libc_start_call_main(cfi) __libc_start_main(cfi) _start(cfi) root",
 				"pause(context) worker(cfi) start(cfi) start_thread(cfi) thread_start(cfi) root"}, ""},
 		{"gcc's rows by SP behind frame records", "callback",
-			[]string{"spin(context) compare(frame pointer) msort_with_tmp.part.0(frame pointer) __qsort_r(cfi) " +
-				"main(cfi) __libc_start_call_main(frame pointer) __libc_start_main(cfi) _start(cfi) root"}, ""},
+			[]string{"spin(context) compare(code) msort_with_tmp.part.0(code) __qsort_r(cfi) main(cfi) " +
+				"__libc_start_call_main(code) __libc_start_main(cfi) _start(cfi) root"}, ""},
 		{"Go, leaf without a frame", "golang-leaf",
 			[]string{"main.leaf(context) main.gamma(pcsp) main.beta(pcsp) main.alpha(pcsp) main.main(pcsp) " +
 				"runtime.main(pcsp) runtime.goexit.abi0(pcsp) root"}, ""},
@@ -366,24 +358,22 @@ func TestReplayARM64NeedsMask(t *testing.T) {
 	}
 }
 
-// Where nobody knows the bounds of functions, the call that is before LR proves a caller, or
-// the next frame says that one may be missing.
+// Where nobody knows the bounds of functions, the call that is before a return address, in LR or on the stack, proves
+// a caller.
 func TestReplayARM64WithoutBounds(t *testing.T) {
 	for _, tc := range []struct {
 		name, file string
 		want, note string
 	}{
 		{"leaf without a frame", "chain-leaf",
-			"spin(context) gamma(link register) beta(frame pointer) alpha(frame pointer) main_(frame pointer) " +
-				"_start(frame pointer) root", ""},
+			"spin(context) gamma(code) beta(code) alpha(code) main_(code) _start(code) root", ""},
 		{"leaf behind a table", "mixed-leaf",
-			"spin(context) gamma(link register) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root", ""},
+			"spin(context) gamma(code) beta(cfi) alpha(cfi) main_(cfi) _start(cfi) root", ""},
 		{"LR stale", "chain-frame",
-			"spin(context) gamma(frame pointer) beta(frame pointer) alpha(frame pointer) main_(frame pointer) " +
-				"_start(frame pointer) root", "may be missing"},
+			"spin(context) gamma(code) beta(code) alpha(code) main_(code) _start(code) root", ""},
 		{"signal in a leaf", "signal-notables",
-			"spin(context) inner(link register) handler(frame pointer) signal(frame pointer) victim!(context) " +
-				"beta(link register) alpha(frame pointer) main_(frame pointer) _start(frame pointer) root", ""},
+			"spin(context) inner(code) handler(code) signal(code) victim!(context) beta(code) alpha(code) " +
+				"main_(code) _start(code) root", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := replay(t, "arm64", tc.file)

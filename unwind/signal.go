@@ -114,9 +114,6 @@ func (c *cursor) stepSignal(s signalSite) *ending {
 	return nil
 }
 
-// arm64Trampoline is "mov x8, #139; svc #0" of the vDSO.
-const arm64Trampoline = "\x68\x11\x80\xd2\x01\x00\x00\xd4"
-
 // stepBadPC steps out of a call through a bad pointer: nothing of the callee has run, so that
 // the return address still stands where the call put it.
 func (c *cursor) stepBadPC() *ending {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
 )
 
 // site is what the code and the tables at one PC say, which is the same for every stack. The
@@ -173,7 +174,7 @@ func (c *cursor) fillRow(s *site, lookup mem.Addr) {
 	}
 	v := m.Vaddr(lookup)
 	s.found = c.w.table(m).find(uint64(v), c.arch)
-	if s.interrupted && hasCode(c.arch) {
+	if s.interrupted && hasCode(c.arch) && c.arch.LR == regs.NoReg {
 		c.fixThunk(s, s.pc, m)
 	}
 	s.entry = s.row == nil && isEntry(m, v)
@@ -286,7 +287,11 @@ func (c *cursor) fixThunk(s *site, pc mem.Addr, m *module.Module) {
 	if !ok {
 		return
 	}
-	if row, ok := code.ThunkReturn(uint64(pc) - bias); ok {
+	x86, ok := code.instructions.(x86Code)
+	if !ok {
+		return
+	}
+	if row, ok := x86.ThunkReturn(uint64(pc) - bias); ok {
 		s.row, s.origin = &row, Code
 	}
 }

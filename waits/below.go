@@ -22,27 +22,27 @@ func (s *study) below(t *Thread, w *Wait) {
 	}
 }
 
+// handlerWindow is how much of the stack is searched for the frame that the kernel made for a handler: more than the
+// frames of one that waits, and of what its arguments are on top of. On arm64 it has all vector registers, too.
+const handlerWindow = 8 << 10
+
 // interrupted finds the system call that a signal handler of t interrupted, by the frame that the kernel made for the
-// handler. Source: struct rt_sigframe and struct sigcontext_64 of linux/arch/x86/include/{asm/sigframe.h,uapi/asm/
-// sigcontext.h}: registers from byte 40 of struct ucontext on.
+// handler. Source: struct rt_sigframe of linux/arch/x86/include/asm/sigframe.h and linux/arch/arm64/kernel/signal.c.
 func (s *study) interrupted(t *Thread) (call procfs.Syscall, ok bool) {
-	const (
-		window    = 8 << 10 // of the frames of a handler that waits
-		registers = 40
-		size      = registers + 24*8
-	)
-	if t.Process.Arch != "amd64" {
+	m, known := machines[t.Process.Arch]
+	if !known || m.frame.size == 0 {
 		return call, false
 	}
 	sp := t.First.Call.SP &^ 7
 	r := s.memory(t.Process)
-	top := mem.Addr(window)
+	top := mem.Addr(handlerWindow)
 	if m := s.mapping(t.Process, sp); m != nil {
 		top = min(top, m.End-sp)
 	}
 	stack, ok := r.bytes(sp, int(top))
-	for i := 0; ok && i+size <= len(stack); i += 8 {
-		if call, found := s.callOf(r, t, stack[i:i+size], sp+mem.Addr(i)); found || r.pending {
+	for i := 0; ok && i+m.frame.size <= len(stack); i += 8 {
+		call, found := s.callOf(r, t, &m, stack[i:i+m.frame.size], sp+mem.Addr(i))
+		if found || r.pending {
 			return call, found
 		}
 	}
@@ -50,32 +50,32 @@ func (s *study) interrupted(t *Thread) (call procfs.Syscall, ok bool) {
 }
 
 // callOf reads the system call out of what may be a struct ucontext at addr.
-func (s *study) callOf(r *reader, t *Thread, uc []byte, addr mem.Addr) (call procfs.Syscall, ok bool) {
-	reg := func(i int) uint64 { return u64(uc[40+8*i:]) }
-	const (
-		rdi, rsi, rdx, rax, rsp, rip, flags, segments = 8, 9, 12, 13, 15, 16, 17, 18
-		r8, r9, r10                                   = 0, 1, 2
-		userCode                                      = 0x33 // the segment of 64-bit code
-		always                                        = 2    // a bit of the flags that is always set
-	)
-	sp, pc := mem.Addr(reg(rsp)), mem.Addr(reg(rip))
+func (s *study) callOf(r *reader, t *Thread, m *machine, uc []byte, addr mem.Addr) (call procfs.Syscall, ok bool) {
+	f := &m.frame
+	reg := func(at int) uint64 { return u64(uc[at:]) }
+	sp, pc := mem.Addr(reg(f.sp)), mem.Addr(reg(f.pc))
 	stack, code := s.mapping(t.Process, addr), s.mapping(t.Process, pc)
-	if u64(uc[8:]) != 0 || reg(segments)&0xffff != userCode || reg(flags)&always == 0 || reg(flags)>>22 != 0 ||
+	if reg(f.link) != 0 || f.segment != 0 && reg(f.segment)&0xffff != f.userCode ||
+		reg(f.flags)&f.always != f.always || reg(f.flags)&f.never != 0 ||
 		stack == nil || code == nil || code.Perm&maps.Exec == 0 || sp <= addr && stack.Contains(sp) {
 		return call, false
 	}
-	// The call was to be made again (its number in rax), or it returned EINTR.
-	number, at := int64(reg(rax)), pc
-	if number == -4 {
-		at -= 2
+	// The call was to be made again, or it returned EINTR.
+	number, at := int64(reg(f.number)), pc
+	ended := int64(reg(f.result)) == -4
+	if ended {
+		at -= m.call
 	}
-	b, ok := r.bytes(at, 2)
-	if !ok || string(b) != "\x0f\x05" {
+	b, ok := r.bytes(at, int(m.call))
+	if !ok || !m.isCall(b) {
 		return call, false
 	}
-	if number == -4 {
-		number = 202 // the only one that is looked for; its arguments are checked by what they point at
+	if ended && f.forgetting {
+		number = f.futex // the only one that is looked for; its arguments are checked by what they point at
 	}
-	return procfs.Syscall{Number: number, SP: sp, PC: at + 2,
-		Args: [6]uint64{reg(rdi), reg(rsi), reg(rdx), reg(r10), reg(r8), reg(r9)}}, true
+	call = procfs.Syscall{Number: number, SP: sp, PC: at + m.call}
+	for i, at := range f.args {
+		call.Args[i] = reg(at)
+	}
+	return call, true
 }

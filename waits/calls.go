@@ -17,13 +17,11 @@ func (s *study) number(t *Thread) (int64, bool) {
 	if !known || name != "restart_syscall" {
 		return n, n >= 0
 	}
-	if t.Process.Arch == "amd64" {
-		// mov eax, NUMBER; syscall: as libc's wrappers begin a call. Only these four are restarted so.
-		// Source: users of set_restart_fn in linux/kernel/time, futex and fs/select.c.
-		b, ok := s.memory(t.Process).bytes(t.First.Call.PC-7, 7)
-		if ok && b[0] == 0xb8 && b[5] == 0x0f && b[6] == 0x05 {
-			was := int64(u32(b[1:]))
-			if name, _ := syscalls.Name("amd64", was); restarts[name] {
+	if m := machines[t.Process.Arch]; m.loads != nil {
+		// Only these four are restarted so. Source: users of set_restart_fn in linux/kernel/time, futex and fs/select.c.
+		if b, ok := s.memory(t.Process).bytes(t.First.Call.PC-numberBytes, numberBytes); ok {
+			was, loaded := m.loads(b)
+			if name, _ := syscalls.Name(t.Process.Arch, was); loaded && restarts[name] {
 				return was, true
 			}
 		}

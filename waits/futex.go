@@ -1,6 +1,7 @@
 package waits
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
@@ -134,9 +135,27 @@ func (s *study) anybody(f *futexCall, w *Wait) {
 	w.Certainty = Possible
 	if w.Object.Key.Class != Private {
 		w.Mode, w.Unlisted = Unknown, "any process that maps the same memory could end it"
+		if w.Wakers = s.mappers(f, w.Object.Key); len(w.Wakers) > 0 {
+			w.Mode = Any
+		}
 		return
 	}
 	w.Mode, w.Wakers = Any, []Waker{{PID: f.p.PID}}
+}
+
+// mappers are the other processes that were read and map the memory that a shared key lies in.
+func (s *study) mappers(f *futexCall, k Key) (all []Waker) {
+	for _, p := range s.facts.Processes {
+		if k.Class != Shared || p == f.p || p.Maps == nil || len(all) >= maxReached {
+			continue
+		}
+		if slices.ContainsFunc(p.Maps.All(), func(m maps.Mapping) bool {
+			return m.Perm&maps.Shared != 0 && m.Dev == k.A && m.Inode == k.B
+		}) {
+			all = append(all, Waker{PID: p.PID})
+		}
+	}
+	return all
 }
 
 // key is the identity of the object at addr. A futex is only shared if its memory is.
@@ -202,13 +221,13 @@ func libraryOf(m *maps.Mapping) library {
 }
 
 // generic reports whether the call was made by libc's syscall(2): then libc did not make the wait, but Rust, libstdc++
-// and others of whose words libc's shapes are not true. On amd64 glibc's loads its sixth argument off the stack right
-// before (sysdeps/unix/sysv/linux/x86_64/syscall.S), which nothing else does.
+// and others of whose words libc's shapes are not true. It moves the arguments along, the last one right before the call
+// (sysdeps/unix/sysv/linux/*/syscall.S of glibc), which nothing else does.
 func (s *study) generic(r *reader, f *futexCall) bool {
-	if f.p.Arch != "amd64" {
+	code := machines[f.p.Arch].generic
+	if code == "" {
 		return false
 	}
-	const code = "\x4c\x8b\x4c\x24\x08\x0f\x05" // mov 8(%rsp),%r9; syscall
-	var b [len(code)]byte
-	return r.fill(b[:], f.call.PC-mem.Addr(len(code))) && string(b[:]) == code
+	b := make([]byte, len(code))
+	return r.fill(b, f.call.PC-mem.Addr(len(code))) && string(b) == code
 }

@@ -13,6 +13,27 @@ func (k Kind) holds() bool {
 	return k.Sort == profile.SortLock || k.Sort == profile.SortFileLock || k.Sort == profile.SortNothing
 }
 
+// The kinds of what threads wait for in a runtime, besides its locks: of a [Lock].
+var (
+	Safepoint      = Kind{profile.SortSafepoint, "safepoint"}              // the owner has not come to it yet
+	Operation      = Kind{profile.SortSafepoint, "operation of a runtime"} // the owner runs it, at a safepoint
+	Initialisation = Kind{profile.SortLock, "initialisation"}              // the owner runs it
+	Result         = Kind{profile.SortCondition, "result"}                 // the owner computes it
+)
+
+// owned is how what a thread waits for and its owner are joined in a sentence: what comes before the owner, and after.
+func (k Kind) owned() (before, after string) {
+	switch k {
+	case Safepoint:
+		return ", to which ", " has not come"
+	case Operation, Initialisation:
+		return ", which ", " runs"
+	case Result:
+		return ", which ", " computes"
+	}
+	return " held by ", ""
+}
+
 // The kinds of what is waited for.
 var (
 	kindSomeCall   = Kind{profile.SortCall, "system call"}

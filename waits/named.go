@@ -1,6 +1,7 @@
 package waits
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -197,10 +198,19 @@ func (s *study) runtimeLock(f *futexCall, w *Wait) bool {
 	return false
 }
 
+// polled makes w, by which t sleeps, a wait for the lock of a runtime that t looks at in between.
+func (s *study) polled(t *Thread, w *Wait) {
+	for i := range t.Process.Locks {
+		if l := &t.Process.Locks[i]; l.Retries && slices.Contains(l.Waiters, t.TID) {
+			s.lock(t, l, w)
+		}
+	}
+}
+
 // lock makes w a wait of t for a lock of a runtime.
 func (s *study) lock(t *Thread, l *Lock, w *Wait) {
 	p := t.Process
-	w.Object = Object{Kind: kindRuntimeLock, Name: l.Name, Key: Key{Runtime, uint64(p.PID), l.Number, 0}}
+	w.Object = Object{Kind: cmp.Or(l.Kind, kindRuntimeLock), Name: l.Name, Key: Key{Runtime, uint64(p.PID), l.Number, 0}}
 	w.Mode, w.Wakers, w.Certainty = Any, []Waker{{PID: p.PID}}, Possible
 	w.Timed, w.HasLeft, w.Retries = w.Timed && !l.Retries, w.HasLeft && !l.Retries, l.Retries
 	if l.Evidence != "" {

@@ -74,26 +74,15 @@ func (s *study) inFrameOfLibc(r *reader, f *futexCall) bool {
 
 const vdso = "[vdso]"
 
-// followsCall reports whether a call instruction ends at addr; on other architectures than x86 that is not looked at.
-// Source: Intel SDM, volume 2, CALL: E8 with four bytes, FF /2 with its operand.
+// followsCall reports whether a call instruction ends at addr; on architectures that [machines] has not, that is not
+// looked at.
 func (s *study) followsCall(r *reader, p *Process, addr mem.Addr) bool {
-	if p.Arch != "amd64" && p.Arch != "386" {
+	called := machines[p.Arch].called
+	if called == nil {
 		return true
 	}
-	const longest = 7
-	var b [longest]byte
-	if !r.fill(b[:], addr-longest) {
-		return false
-	}
-	if b[longest-5] == 0xe8 {
-		return true
-	}
-	for n := 2; n <= longest; n++ {
-		if op := b[longest-n:]; op[0] == 0xff && op[1]>>3&7 == 2 {
-			return true
-		}
-	}
-	return false
+	var b [callBytes]byte
+	return r.fill(b[:], addr-callBytes) && called(b[:])
 }
 
 func (w *Wait) keptForEver() {

@@ -7,6 +7,8 @@ import "github.com/fpstack/fpstack/mem"
 type Lock struct {
 	// Name is what a person calls it: "the GIL", "the monitor of java.lang.Object 0x7f…".
 	Name string
+	// Kind is what it is, if it is no lock; the zero Kind: a lock.
+	Kind Kind
 	// Number tells it from the other locks of the process.
 	Number uint64
 	// Futexes is where the words are that its waiters sleep on, as a mutex and condition variable of the lock; each
@@ -15,7 +17,7 @@ type Lock struct {
 	Waiters []int // ids of threads
 	// Owner is the id of the thread that holds it, 0 if nobody does or if that is not known.
 	Owner int
-	// Retries says that its waiters wake now and then and wait again, as for CPython's GIL.
+	// Retries says that its waiters wake now and then and wait again, as for CPython's GIL; they may sleep in between.
 	Retries bool
 	// Ends says that its waiters wait for the end of the thread Owner, as their stacks show: nothing is held.
 	Ends bool

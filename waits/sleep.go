@@ -1,7 +1,6 @@
 package waits
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -62,14 +61,18 @@ func (c *blocked) limit(addr mem.Addr, micro bool, w *Wait) {
 	} else {
 		length += time.Duration(part)
 	}
-	w.Evidence = append(w.Evidence, "waits "+text.Duration(length)+" at most")
+	w.atMost(length)
 }
 
 // milliseconds does the same for a limit in milliseconds, of which a negative one is none.
 func (c *blocked) milliseconds(ms int, w *Wait) {
 	if ms >= 0 {
-		w.Timed = true
-		w.Evidence = append(w.Evidence, fmt.Sprintf("waits %s at most",
-			text.Duration(time.Duration(ms)*time.Millisecond)))
+		w.atMost(time.Duration(ms) * time.Millisecond)
 	}
+}
+
+// atMost says that w ends by itself that long after it began.
+func (w *Wait) atMost(length time.Duration) {
+	w.Timed, w.Length = true, length
+	w.Evidence = append(w.Evidence, "waits "+text.Duration(length)+" at most")
 }

@@ -50,7 +50,9 @@ func (s *study) thread(t *Thread, w *Wait) {
 	if f, ok := s.futexCall(t); ok {
 		s.futex(&f, w)
 	} else {
-		s.call(t, w)
+		if s.call(t, w); w.Mode == Time {
+			s.polled(t, w)
+		}
 	}
 	s.halted(t, w)
 }
@@ -65,7 +67,7 @@ func (s *study) idle(t *Thread, w *Wait) {
 	events := Wait{TID: t.TID}
 	if s.call(t, &events); events.Object.Kind == kindDescriptors {
 		w.Wakers, w.Certainty, w.Listens, w.Set = events.Wakers, events.Certainty, events.Listens, events.Set
-		w.Timed = events.Timed
+		w.Timed, w.Length = events.Timed, events.Length
 		w.Evidence = append(w.Evidence, events.Object.Name)
 	}
 }

@@ -95,7 +95,7 @@ type Wait struct {
 	// Timed says that it ends by itself; Left is how long that takes still, if HasLeft says that it is known.
 	Timed, HasLeft bool
 	Left           time.Duration
-	// Length is how long a sleep was asked for of which it is not known when it began; 0 of others.
+	// Length is how long a wait was to last at most of which it is not known when it began; 0 of others.
 	Length time.Duration
 	// Retries says that the thread wakes by itself now and then and waits again.
 	Retries   bool

@@ -25,7 +25,8 @@ func (g *Graph) Words(w *Wait) string {
 	default:
 		b.WriteString("waits for " + w.Object.Words())
 		if w.Mode == One && len(w.Wakers) == 1 {
-			b.WriteString(" held by " + g.who(w.Wakers[0], w.TID))
+			before, after := w.Object.Kind.owned()
+			b.WriteString(before + g.who(w.Wakers[0], w.TID) + after)
 		}
 	}
 	if w.With != 0 {

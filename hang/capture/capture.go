@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -81,12 +82,16 @@ func Run(ctx context.Context, c *hang.Case, s Sampler, opt Options) {
 	}
 	ctx, cancel := context.WithDeadline(ctx, r.began.Add(opt.Whole))
 	defer cancel()
-	first, commands := seenOf(opt.Tree()), newStarts(opt.Tree, opt.Seen)
+	pids := opt.Tree()
+	first, ran, commands := seenOf(pids), r.programs(pids), newStarts(opt.Tree, opt.Seen)
 	for i, at := range opt.At {
 		if !commands.watch(ctx, r.began.Add(at)) {
 			break
 		}
-		r.moment(ctx, i)
+		if !r.moment(ctx, i) { // nobody is left: what was seen before says more
+			opt.At = opt.At[:len(c.Moments)]
+			break
+		}
 		if i >= 2 && i < len(opt.At)-1 && opt.Enough != nil && opt.Enough(c) {
 			opt.At = opt.At[:i+1]
 			break
@@ -96,8 +101,10 @@ func Run(ctx context.Context, c *hang.Case, s Sampler, opt Options) {
 	commands.tell(&c.Activity)
 	last := seenOf(opt.Tree())
 	last.since(first, &c.Activity)
+	programsOf(slices.Collect(maps.Keys(ran))).since(ran, c.Roots, &c.Activity)
 	r.closely(ctx)
 	c.Outside = Describe(outside(c))
+	c.Outside = append(c.Outside, holders(slices.Concat(c.Outside, c.Processes))...)
 	r.beside(ctx)
 	if ctx.Err() != nil && len(c.Moments) < len(opt.At) {
 		r.problem(fmt.Sprintf("%d of %d moments were not sampled: no time was left", len(opt.At)-len(c.Moments),
@@ -115,8 +122,20 @@ type run struct {
 	known    map[int]uint64 // when the processes of the case began
 }
 
-// moment samples every process once.
-func (r *run) moment(ctx context.Context, number int) {
+// programs is what processes run, and the roots did that have ended since the case was begun.
+func (r *run) programs(pids []int) programs {
+	all := programsOf(pids)
+	for i := range r.c.Processes {
+		p := &r.c.Processes[i]
+		if _, there := all[p.PID]; !there && slices.Contains(r.c.Roots, p.PID) {
+			all[p.PID] = program{start: p.Start, name: p.Name, ended: p.State == "Z"}
+		}
+	}
+	return all
+}
+
+// moment samples every process once. It is false if all of them had ended.
+func (r *run) moment(ctx context.Context, number int) bool {
 	pids := r.opt.Tree()
 	m := hang.Moment{Time: time.Now(), Counters: map[int]hang.Span{}}
 	before := readAll(pids)
@@ -144,6 +163,9 @@ func (r *run) moment(ctx context.Context, number int) {
 		}
 	}
 	m.Waits = r.s.End()
+	if len(m.Dumps) == 0 && ctx.Err() == nil && !anyLives(pids) {
+		return false
+	}
 	awaitSleep(ctx, m.Dumps)
 	for _, pid := range others(m.Waits, pids) {
 		for tid, c := range read(pid) {
@@ -164,6 +186,14 @@ func (r *run) moment(ctx context.Context, number int) {
 		}
 	}
 	r.c.Moments = append(r.c.Moments, m)
+	return true
+}
+
+func anyLives(pids []int) bool {
+	return slices.ContainsFunc(pids, func(pid int) bool {
+		st, err := procfs.ReadStat("/proc", pid)
+		return err == nil && (st.State != 'Z' || len(procfs.Threads("/proc", pid)) > 1)
+	})
 }
 
 // sampleSame makes the dump of a process that is the one that the case knows by that id, or becomes it; nil if there is

@@ -136,8 +136,10 @@ type timed struct {
 }
 
 func (s *timed) Sample(ctx context.Context, pid int, tids []int) (*profile.Dump, error) {
-	until, _ := ctx.Deadline()
-	s.given = append(s.given, time.Until(until))
+	if len(tids) == 0 { // not a thread that seemed to spin
+		until, _ := ctx.Deadline()
+		s.given = append(s.given, time.Until(until))
+	}
 	return s.sampler.Sample(ctx, pid, tids)
 }
 

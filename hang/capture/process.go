@@ -61,6 +61,7 @@ func (d *describer) process(pid int) (p hang.Process, ok bool) {
 	p.Exe, _ = os.Readlink(dir + "/exe")
 	p.Dir, _ = os.Readlink(dir + "/cwd")
 	p.Args = procfs.Cmdline(d.root, pid)
+	p.Backend = backendOf(p.Args)
 	p.Threads = len(procfs.Threads(d.root, pid))
 	d.status(dir, &p)
 	d.variables(dir, &p)

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/cpython/object"
 	"github.com/fpstack/fpstack/vm/view"
@@ -38,7 +37,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // object what tells it from another. What names take of one that is not known yet is copied too, as it may be freed
 // when the thread runs again.
 func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
-	if t.Arch != regs.AMD64 {
+	if !r.reads(t) {
 		return
 	}
 	s := scratches.Get().(*scratch)
@@ -142,12 +141,13 @@ func (r *Runtime) states(t *snapshot.Thread, f *snapshot.Fetcher, s *scratch,
 		r.fetchHeads(o, own, f, s)
 	}
 	stack := ownStack(t)
+	_, knowsSelf := self(t)
 	if own != 0 && r.runs(t, &s.view, own, stack) {
 		out[0], n = own, 1
-		if state, ok := o.state(own); ok && !t.HasTP && state.ident > stack.Start && stack.End() > state.ident {
+		if state, ok := o.state(own); ok && !knowsSelf && state.ident > stack.Start && stack.End() > state.ident {
 			stack.Data = stack.Data[:state.ident-stack.Start]
 		}
-	} else if !t.HasTP {
+	} else if !knowsSelf {
 		stack.Data = nil // where it ends is not known
 	}
 	s.wants = s.wants[:0]
@@ -215,14 +215,15 @@ func (r *Runtime) runs(t *snapshot.Thread, m *view.View, a mem.Addr, stack mem.R
 
 func (r *Runtime) runsState(t *snapshot.Thread, m *view.View, state *object.Thread, stack mem.Range) bool {
 	main := r.roster.Load().main()
+	own, knowsSelf := self(t)
 	switch _, on := stack.Bytes(state.CFrame, wordSize); {
 	case on && r.layout.Thread.CFrame != 0:
 		return true
 	case main != nil && state.Interp != main.addr && r.layout.Version.Minor < 13 &&
-		(r.layout.Thread.CFrame != 0 || !t.HasTP): // it has the number of the thread that made it
+		(r.layout.Thread.CFrame != 0 || !knowsSelf): // it has the number of the thread that made it
 		return false
-	case t.HasTP:
-		return state.ThreadID == t.TP
+	case knowsSelf:
+		return state.ThreadID == own
 	}
 	ids, tid := r.kernelIDs(m, state), t.InnerTID()
 	return ids[0] == tid || ids[1] == tid

@@ -5,7 +5,7 @@
 // with what names take; [Runtime.Identify] puts the frames among the native ones, each group in front of the call of
 // the eval loop that runs it, by addresses on the stack, and names them. What objects hold is package object's matter.
 //
-// It works for x86-64.
+// It works for what [machines] has.
 package cpython
 
 import (
@@ -15,6 +15,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/cpython/object"
@@ -25,6 +26,7 @@ import (
 // Runtime is the CPython of one object in one process. Copy may be called beside the goroutine that walks.
 type Runtime struct {
 	m      *module.Module
+	arch   *regs.Arch
 	layout *object.Layout
 	at     mem.Addr // of _PyRuntime
 	live   mem.Reader
@@ -67,13 +69,13 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 		return nil, err
 	}
 	r := newRuntime(layout, image)
-	r.m, r.at = m, m.Addr(v)
+	r.m, r.at, r.arch = m, m.Addr(v), regs.OfELF(m.Machine(), m.Class())
 	return r, nil
 }
 
 // newRuntime returns a Runtime that knows of no thread yet.
 func newRuntime(l *object.Layout, image module.Image) *Runtime {
-	r := &Runtime{layout: l, live: image.Memory, budget: image.Budget, codes: newCodes(image.Budget),
+	r := &Runtime{arch: regs.AMD64, layout: l, live: image.Memory, budget: image.Budget, codes: newCodes(image.Budget),
 		sites:  sites.NewTable[spot, spot](image.Budget, maxSiteBytes),
 		places: sites.NewRecent[position, object.Place](image.Budget, maxPlaceBytes)}
 	r.green = newGreenlets(r, image)
@@ -97,5 +99,5 @@ func (r *Runtime) Region(mem.Addr) (unwind.Region, bool) { return unwind.Region{
 
 const wordSize = 8
 
-// order is that of x86-64, as a type that costs no call.
+// order is that of all [machines], as a type that costs no call.
 var order = binary.LittleEndian

@@ -2,7 +2,6 @@ package cpython
 
 import (
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/view"
 )
@@ -17,7 +16,7 @@ type stateCopier struct{ *Runtime }
 // Copy implements [snapshot.Copier].
 func (c stateCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	o := c.roster.Load()
-	if t.Arch != regs.AMD64 || o.of(t) == 0 {
+	if !c.reads(t) || o.of(t) == 0 {
 		return
 	}
 	m := view.Stopped(f, 0)

@@ -2,7 +2,6 @@ package cpython
 
 import (
 	"bytes"
-	"debug/elf"
 	"errors"
 	"path"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/vm/cpython/object"
 	"github.com/fpstack/fpstack/vm/view"
@@ -23,7 +23,7 @@ const (
 
 // findRuntime returns where m has _PyRuntime, false if it holds no interpreter.
 func findRuntime(m *module.Module) (module.Vaddr, bool) {
-	if m.Machine() != uint16(elf.EM_X86_64) {
+	if machines[regs.OfELF(m.Machine(), m.Class())] == nil {
 		return 0, false
 	}
 	if v, ok := find(m, runtimeSymbol); ok {
@@ -73,7 +73,7 @@ func layoutOf(m *module.Module, image module.Image, a mem.Addr) (*object.Layout,
 		return object.Known(v)
 	}
 	for minor := 12; minor >= 8; minor-- {
-		if l, err := object.Known(object.Version{Major: 3, Minor: minor}); err == nil && fits(l, &memory, a) {
+		if l, err := object.Known(object.Version{Major: 3, Minor: minor}); err == nil && fits(l, machines[regs.OfELF(m.Machine(), m.Class())], &memory, a) {
 			return l, nil
 		}
 	}
@@ -121,8 +121,8 @@ func tooOld(m *module.Module) error {
 }
 
 // fits reports whether the first thread of the first interpreter is one, by that layout: it leads back, and its
-// pthread_self is a block that begins with its own address, as glibc's does.
-func fits(l *object.Layout, m *view.View, a mem.Addr) bool {
+// pthread_self is a block that has its own address where glibc's has it.
+func fits(l *object.Layout, mach *machine, m *view.View, a mem.Addr) bool {
 	interp, ok := object.Pointer(m, a+mem.Addr(l.Runtime.Interpreters))
 	if !ok || interp == 0 {
 		return false
@@ -135,8 +135,10 @@ func fits(l *object.Layout, m *view.View, a mem.Addr) bool {
 	if !ok {
 		return false
 	}
-	const self = 16 // tcbhead_t.self in sysdeps/x86_64/nptl/tls.h of glibc
 	t := l.ThreadOf(at, b)
-	own, ok := object.Pointer(m, t.ThreadID+self)
+	if mach.self == 0 {
+		return t.Interp == interp && t.ThreadID != 0
+	}
+	own, ok := object.Pointer(m, t.ThreadID+mach.self)
 	return t.Interp == interp && ok && own == t.ThreadID
 }

@@ -221,7 +221,7 @@ func (r *Runtime) HoldsLock(t *snapshot.Thread) bool {
 			return true
 		}
 		b, ok := m.Bytes(state, r.layout.Thread.Size)
-		if ok && t.HasTP && r.layout.ThreadOf(state, b).ThreadID == t.TP {
+		if self, known := self(t); ok && known && r.layout.ThreadOf(state, b).ThreadID == self {
 			return true // of another interpreter
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/view"
@@ -13,7 +12,7 @@ import (
 // Identify implements [unwind.Identifier]. It puts the frames of Python into s, those of one call of the eval loop in
 // front of its native frame, and marks the interpreter's own frames.
 func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, memory mem.Reader) {
-	if t.Arch != regs.AMD64 || len(s.Frames) == 0 {
+	if !r.reads(t) || len(s.Frames) == 0 {
 		return
 	}
 	m := r.stopped(t, memory)

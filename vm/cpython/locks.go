@@ -37,20 +37,17 @@ const (
 // futexOf is the address of the futex that t sleeps on: by the registers of its stop, or where it was not stopped by
 // its call.
 func futexOf(t *snapshot.Thread) (mem.Addr, bool) {
-	var number, word, operation uint64
-	switch {
-	case t.Registers != nil:
-		number, _ = t.Registers.Get(regs.AMD64OrigRAX)
-		word, _ = t.Registers.Get(regs.AMD64RDI)
-		operation, _ = t.Registers.Get(regs.AMD64RSI)
-	case t.Syscall != nil:
-		number, word, operation = uint64(t.Syscall.Number), t.Syscall.Args[0], t.Syscall.Args[1]
+	call := t.Syscall
+	if t.Registers != nil && t.Registers.Arch.Syscall != regs.NoReg {
+		call = snapshot.CallOf(t.Registers)
 	}
-	const futex, wait, waitBitset, command = 202, 0, 9, 0x7f // futex(2)
-	if number != futex || operation&command != wait && operation&command != waitBitset {
+	const wait, waitBitset, command = 0, 9, 0x7f // futex(2)
+	m := machines[t.Arch]
+	if call == nil || m == nil || call.Number != m.futex {
 		return 0, false
 	}
-	return mem.Addr(word), true
+	operation := call.Args[1] & command
+	return mem.Addr(call.Args[0]), operation == wait || operation == waitBitset
 }
 
 // pyLock is a lock of Python that a thread waits for.
@@ -238,7 +235,7 @@ func (r *Runtime) pyLocks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock 
 	left := int64(maxLiveSteps) // of all threads
 	for i := range s.Threads {
 		t := &s.Threads[i]
-		if t.Arch != regs.AMD64 || o.of(t) == 0 || len(out) == maxLocks {
+		if !r.reads(t) || o.of(t) == 0 || len(out) == maxLocks {
 			continue
 		}
 		m := r.reading(s.Reader(t, nil), memory, left)

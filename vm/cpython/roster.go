@@ -105,8 +105,8 @@ func (o *roster) of(t *snapshot.Thread) mem.Addr {
 	if o.known == nil {
 		return 0
 	}
-	if t.HasTP {
-		return o.find(func(s *threadState) bool { return s.ident == t.TP }, o.known.byIdent[t.TP])
+	if own, ok := self(t); ok {
+		return o.find(func(s *threadState) bool { return s.ident == own }, o.known.byIdent[own])
 	}
 	tid := t.InnerTID()
 	return o.find(func(s *threadState) bool { return s.kernel[0] == tid || s.kernel[1] == tid }, o.known.byKernel[tid])
@@ -362,7 +362,7 @@ func (r *Runtime) kernelIDs(m *view.View, t *object.Thread) (ids [2]int) {
 		return ids
 	}
 	const most = 1 << 22 // PID_MAX_LIMIT of the kernel
-	for i, offset := range [...]mem.Addr{720, 48} {
+	for i, offset := range machines[r.arch].tid {
 		if n, err := m.Uint(t.ThreadID+offset, 4); err == nil && n < most {
 			ids[i] = int(n)
 		}

@@ -106,11 +106,11 @@ func inCall(t *snapshot.Thread) bool {
 	if t.Syscall == nil || t.Syscall.Number < 0 || t.State == 'R' {
 		return false
 	}
-	if t.Registers == nil {
+	if t.Registers == nil || t.Registers.Arch.Syscall == regs.NoReg {
 		return true
 	}
-	number, known := t.Registers.Get(regs.AMD64OrigRAX)
-	return known && int64(number) == t.Syscall.Number
+	call := snapshot.CallOf(t.Registers)
+	return call != nil && call.Number == t.Syscall.Number
 }
 
 // copiedWith returns the thread that g was copied with, and the state of the thread that holds it, 0 for none. known

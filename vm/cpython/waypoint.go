@@ -27,7 +27,7 @@ const wayNote = "found by the frames of Python that it runs"
 // Waypoints implements [unwind.Waypointer]. They are the calls of the eval loop that run the frames of t, each as if
 // it executed where another of them was seen to: what is found of its caller is the same.
 func (r *Runtime) Waypoints(t *snapshot.Thread, frames []unwind.Frame, memory mem.Reader) []unwind.Waypoint {
-	if r.shape.pc == 0 || t.Arch != regs.AMD64 {
+	if r.shape.pc == 0 || !r.reads(t) {
 		return nil
 	}
 	const savedPair = 2 * wordSize // the return address and the frame pointer, where the frame is built on it

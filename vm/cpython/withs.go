@@ -5,7 +5,6 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/cpython/object"
 	"github.com/fpstack/fpstack/vm/view"
@@ -122,7 +121,7 @@ func (r *Runtime) holdersByBlock(s *snapshot.Snapshot, memory mem.Reader, locks 
 	left := int64(maxLiveSteps)
 	for i := range s.Threads {
 		t := &s.Threads[i]
-		if t.Arch != regs.AMD64 || r.roster.Load().of(t) == 0 {
+		if !r.reads(t) || r.roster.Load().of(t) == 0 {
 			continue
 		}
 		m := r.reading(s.Reader(t, nil), memory, left)

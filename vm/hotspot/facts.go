@@ -53,7 +53,7 @@ func (r *Runtime) ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThrea
 		if c.at != at {
 			continue
 		}
-		fact := profile.RuntimeThread{Language: "Java", ID: c.java, Name: c.name}
+		fact := profile.RuntimeThread{Language: "Java", ID: c.java, Name: c.name, State: thread.State.String()}
 		if name := r.carries(&v, j, known.fields, &thread); name != "" {
 			fact.Facts = append(fact.Facts, name)
 		}

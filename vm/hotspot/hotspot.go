@@ -51,6 +51,7 @@ type Runtime struct {
 	places  sites.Recent[place, placed]
 	named   *sites.Table[listed, listed]
 
+	inner  atomic.Pointer[inner] // nil before it is asked for
 	roster atomic.Pointer[roster]
 	called map[int]called // threads by the kernel's number
 

@@ -32,6 +32,11 @@ func (r *Runtime) Idle(t *snapshot.Thread, s *unwind.Stack) string {
 	if t.State != 'S' {
 		return ""
 	}
+	if r.m != nil {
+		if why := idleRoles[r.idlePart(s)]; why != "" {
+			return why
+		}
+	}
 	for i := range s.Frames {
 		if s.Frames[i].Runtime != unwind.Runtime(r) {
 			continue

@@ -3,7 +3,6 @@ package hotspot
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
@@ -13,8 +12,8 @@ import (
 	"github.com/fpstack/fpstack/waits"
 )
 
-// waiting is a thread of Java and what it waits for. Objects are addresses, as references had them when they were read.
-type waiting struct {
+// waiter is a thread of Java and what it waits for. Objects are addresses, as references had them when they were read.
+type waiter struct {
 	threads.Thread
 	id      int
 	object  mem.Addr // of the thread
@@ -26,7 +25,7 @@ type waiting struct {
 }
 
 // look reads the thread at an address and what it waits for, by what v shows.
-func (j *jvm) look(v *view.View, f *threadFields, at mem.Addr) (w waiting, err error) {
+func (j *jvm) look(v *view.View, f *threadFields, at mem.Addr) (w waiter, err error) {
 	if w.Thread, err = j.threads.Read(v, at); err != nil {
 		return w, err
 	}
@@ -74,7 +73,10 @@ const (
 type waitCopier struct{ r *Runtime }
 
 // DumpCopier implements vm.DumpCopier.
-func (r *Runtime) DumpCopier() snapshot.Copier { return waitCopier{r} }
+func (r *Runtime) DumpCopier() snapshot.Copier {
+	r.innerParts()
+	return waitCopier{r}
+}
 
 func (c waitCopier) String() string { return "what threads of Java wait for" }
 
@@ -90,17 +92,25 @@ func (c waitCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	}
 	v := view.Stopped(f, lookSpan)
 	// What cannot be read is missing later too, and said then.
-	_, _ = j.look(&v, known.fields, at)
+	w, err := j.look(&v, known.fields, at)
+	if in := c.r.inner.Load(); in != nil && in.state != 0 {
+		_, _ = v.Uint(in.state, stateBytes)
+	}
+	if err == nil {
+		j.lookAtClasses(&v, t, &w)
+	}
 }
 
 // graph is who waits for what in a snapshot.
 type graph struct {
 	r       *Runtime
 	j       *jvm
-	all     []waiting
+	all     []waiter
 	views   []view.View // of each of all
 	instant []bool      // all of it was read in the stop
-	tids    []int       // ours
+	threads []*snapshot.Thread
+	stacks  []*unwind.Stack // nil for none
+	tids    []int           // ours
 	list    []waits.Lock
 	byLock  map[uint64]int
 }
@@ -125,17 +135,19 @@ func (r *Runtime) Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack)
 		if err != nil || w.id != t.InnerTID() {
 			continue
 		}
+		g.threads, g.stacks = append(g.threads, t), append(g.stacks, stack(t.TID))
 		g.instant = append(g.instant, !v.TakeLate() && t.Registers != nil && !s.Rolling)
 		g.all, g.views, g.tids = append(g.all, w), append(g.views, v), append(g.tids, t.TID)
 	}
 	for i := range g.all {
-		g.edge(i, stack(g.tids[i]))
+		g.edge(i, g.threads[i], g.stacks[i])
 	}
+	g.safepoint(s, stack)
 	return g.list
 }
 
 // edge adds what thread number i waits for.
-func (g *graph) edge(i int, s *unwind.Stack) {
+func (g *graph) edge(i int, t *snapshot.Thread, s *unwind.Stack) {
 	w, v := &g.all[i], &g.views[i]
 	switch {
 	case w.Pending != 0:
@@ -149,19 +161,24 @@ func (g *graph) edge(i int, s *unwind.Stack) {
 		} else {
 			l.Note = how
 		}
-		g.add(i, l)
-	case w.Waits != 0:
+		g.add(g.tids[i], l)
+	case w.Waits != 0 && g.r.partOf(s) != initialising:
 		if other := g.threadAt(w.locked); other >= 0 && other != i && g.in(s, "java.lang.Thread.join") {
-			g.add(i, waits.Lock{Name: fmt.Sprintf("the end of thread %d", g.tids[other]), Number: uint64(w.Waits),
+			g.add(g.tids[i], waits.Lock{Name: fmt.Sprintf("the end of thread %d", g.tids[other]), Number: uint64(w.Waits),
 				Owner: g.tids[other], Ends: true, Evidence: "it waits on the object of that thread, in Thread.join"})
 		}
 	case w.blocker != 0 && (g.in(s, "jdk.internal.misc.Unsafe.park") || g.in(s, "sun.misc.Unsafe.park")):
 		g.parked(i, w, v)
+	default:
+		g.initialisation(i, t, s)
 	}
 }
 
 // parked adds the lock that thread number i is parked for, if its owner is known.
-func (g *graph) parked(i int, w *waiting, v *view.View) {
+func (g *graph) parked(i int, w *waiter, v *view.View) {
+	if g.future(i, w, v) || g.completable(i, g.stacks[i]) {
+		return
+	}
 	offset, err := g.j.meta.Field(g.r.lasting(), w.class, ownerField)
 	if err != nil {
 		return // it has no owner: a Condition, a latch
@@ -180,19 +197,19 @@ func (g *graph) parked(i int, w *waiting, v *view.View) {
 	} else {
 		l.Note = "who holds it is not running on a thread: a virtual thread, or one that has ended"
 	}
-	g.add(i, l)
+	g.add(g.tids[i], l)
 }
 
-// add adds l, for which thread number i waits.
-func (g *graph) add(i int, l waits.Lock) {
+// add adds l, for which the thread tid waits.
+func (g *graph) add(tid int, l waits.Lock) {
 	if at, ok := g.byLock[l.Number]; ok {
 		had := &g.list[at]
-		if had.Waiters = append(had.Waiters, g.tids[i]); had.Owner != l.Owner {
+		if had.Waiters = append(had.Waiters, tid); had.Owner != l.Owner {
 			had.Instant = false // they were read at two moments
 		}
 		return
 	}
-	l.Waiters = []int{g.tids[i]}
+	l.Waiters = []int{tid}
 	g.byLock[l.Number] = len(g.list)
 	g.list = append(g.list, l)
 }
@@ -261,7 +278,7 @@ func (g *graph) describe(v *view.View, object mem.Addr) string {
 	if err != nil || name == "" {
 		return "an object"
 	}
-	return fmt.Sprintf("%s %#x", className(strings.ReplaceAll(name, "/", ".")), uint64(object))
+	return fmt.Sprintf("%s %#x", className(dotted(name)), uint64(object))
 }
 
 // in reports whether a method is on a stack.

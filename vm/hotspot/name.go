@@ -40,3 +40,6 @@ func plumbing(class string) bool {
 	}
 	return false
 }
+
+// dotted is the name of a class as Java writes it.
+func dotted(name string) string { return strings.ReplaceAll(name, "/", ".") }

@@ -1,6 +1,8 @@
 package libuv
 
 import (
+	"slices"
+
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
@@ -9,12 +11,10 @@ import (
 	"github.com/fpstack/fpstack/work"
 )
 
-// Calls of Linux on x86-64 that a loop waits in. Source: arch/x86/entry/syscalls/syscall_64.tbl.
-const (
-	epollWait   = 232
-	epollPwait  = 281
-	epollPwait2 = 441
-)
+// polls are the calls that a loop waits in: epoll_pwait, epoll_pwait2 and, where there is one, epoll_wait, on machines
+// whose structures are those of 64 bits. Sources: linux/arch/x86/entry/syscalls/syscall_64.tbl,
+// include/uapi/asm-generic/unistd.h.
+var polls = map[*regs.Arch][]int64{regs.AMD64: {281, 441, 232}, regs.ARM64: {22, 441}}
 
 const (
 	// maxSearched is how much of a stack is searched, bytes: uv__io_poll has 12 KiB of events on it.
@@ -41,12 +41,7 @@ func NewFinder(memory mem.Reader, b *work.Budget) *Finder {
 // Find returns the loop that t waits in; false if it waits in none, or if that cannot be shown. It reads words that the
 // stack and the registers of t lead to.
 func (f *Finder) Find(t *snapshot.Thread, table *maps.Table) (mem.Addr, bool) {
-	if t.Arch != regs.AMD64 || t.Syscall == nil {
-		return 0, false
-	}
-	switch t.Syscall.Number {
-	case epollWait, epollPwait, epollPwait2:
-	default:
+	if t.Syscall == nil || !slices.Contains(polls[t.Arch], t.Syscall.Number) {
 		return 0, false
 	}
 	epoll := int32(t.Syscall.Args[0])
@@ -79,8 +74,7 @@ func (f *Finder) Find(t *snapshot.Thread, table *maps.Table) (mem.Addr, bool) {
 func words(t *snapshot.Thread) []uint64 {
 	var out []uint64
 	if t.Registers != nil {
-		for _, r := range []regs.Reg{regs.AMD64RBX, regs.AMD64RBP, regs.AMD64R12, regs.AMD64R13, regs.AMD64R14,
-			regs.AMD64R15} {
+		for _, r := range t.Arch.Callee {
 			if w, ok := t.Registers.Get(r); ok {
 				out = append(out, w)
 			}

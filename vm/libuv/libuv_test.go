@@ -169,16 +169,24 @@ func TestFind(t *testing.T) {
 		th.Registers = &r
 		return th
 	}
+	onARM64 := func(call int64) *snapshot.Thread {
+		r := regs.New(regs.ARM64)
+		r.Set(regs.ARM64X0+20, uint64(loopAt))
+		return &snapshot.Thread{Arch: regs.ARM64, Registers: &r,
+			Syscall: &snapshot.Syscall{Number: call, Args: [6]uint64{epollFD}}}
+	}
 	for _, tc := range []struct {
 		name string
 		th   *snapshot.Thread
 		ok   bool
 	}{
-		{"on the stack", thread(epollPwait, epollFD, false, 1, 0x6000, uint64(loopAt)), true},
-		{"in a register", thread(epollWait, epollFD, true), true},
-		{"of another descriptor", thread(epollPwait, 8, true), false},
+		{"on the stack", thread(281, epollFD, false, 1, 0x6000, uint64(loopAt)), true},
+		{"in a register", thread(232, epollFD, true), true},
+		{"of another descriptor", thread(281, 8, true), false},
 		{"in another call", thread(0, epollFD, true), false},
-		{"only its handle", thread(epollPwait, epollFD, false, uint64(firstAt)), false},
+		{"in a register of arm64", onARM64(22), true},
+		{"in another call of arm64", onARM64(281), false},
+		{"only its handle", thread(281, epollFD, false, uint64(firstAt)), false},
 	} {
 		a, ok := NewFinder(drawn().memory(), nil).Find(tc.th, table)
 		if ok != tc.ok || ok && a != loopAt {
@@ -187,7 +195,7 @@ func TestFind(t *testing.T) {
 	}
 	d := drawn()
 	put(d.handles, handleQueue+8, 0) // the first handle does not lead back
-	if _, ok := NewFinder(d.memory(), nil).Find(thread(epollPwait, epollFD, true), table); ok {
+	if _, ok := NewFinder(d.memory(), nil).Find(thread(281, epollFD, true), table); ok {
 		t.Error("a loop was found whose list is broken")
 	}
 }

@@ -163,6 +163,17 @@ func (l *Layout) Class(v *view.View, object mem.Addr) (mem.Addr, error) {
 	return l.klasses.addr(n), err
 }
 
+// ClassSpace is where classes are, false if they may be anywhere.
+func (l *Layout) ClassSpace() (s mem.Span[mem.Addr], ok bool) {
+	const lowest = 1 << 16
+	if !l.klasses.narrow {
+		return s, false
+	}
+	s.Start = max(l.klasses.base, lowest)
+	s.End = l.klasses.base + 1<<32<<l.klasses.shift
+	return s, s.Start < s.End
+}
+
 // maxText bounds a text that is read, bytes.
 const maxText = 1 << 10
 

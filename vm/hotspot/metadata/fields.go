@@ -39,6 +39,20 @@ func (l *Layout) Super(v *view.View, klass mem.Addr) (mem.Addr, error) {
 	return s, f.Err
 }
 
+// Initialiser is the JavaThread that initialises the class at klass now, 0 for none.
+func (l *Layout) Initialiser(v *view.View, klass mem.Addr) (mem.Addr, error) {
+	if !l.initThread.OK() || !l.initState.OK() {
+		return 0, nil
+	}
+	f := v.Fields(klass)
+	const stateBytes = 1
+	state, t := f.Uint(l.initState.Offset, stateBytes), l.initThread.Addr(&f)
+	if f.Err != nil || int64(state) != l.initialising { // who did it may stand there for ever
+		return 0, f.Err
+	}
+	return t, nil
+}
+
 // Field is where objects of the class at klass have the field of that name, which it or one that it extends declares.
 func (l *Layout) Field(v *view.View, klass mem.Addr, name string) (int64, error) {
 	for range maxSupers {

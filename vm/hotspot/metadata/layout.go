@@ -28,6 +28,8 @@ type Layout struct {
 	symbolShift                                       uint
 	fields, fieldCount, fieldStream, length, elements vmstructs.Place
 	bits                                              fieldBits
+	initThread, initState                             vmstructs.Place
+	initialising                                      int64 // the state of a class that is being initialised, -1 if that is not known
 	// Coding is that of the numbers in tables of this JVM.
 	Coding unsigned5.Coding
 }
@@ -49,8 +51,9 @@ func ReadLayout(t *vmstructs.Table, version int) (*Layout, error) {
 		poolFile:   p.Maybe("_source_file_name_index", pool),
 		klassFile:  p.Maybe("_source_file_name_index", "InstanceKlass"),
 		klassName:  p.Need("_name", "Klass"), super: p.Need("_super", "Klass"),
-		klassConstants: p.Need("_constants", "InstanceKlass"),
-		symbolLength:   p.Maybe("_length", "Symbol"), symbolBody: p.Maybe("_body", "Symbol"),
+		klassConstants: p.Need("_constants", "InstanceKlass"), initThread: p.Maybe("_init_thread", "InstanceKlass"),
+		initState:    p.Maybe("_init_state", "InstanceKlass"),
+		symbolLength: p.Maybe("_length", "Symbol"), symbolBody: p.Maybe("_body", "Symbol"),
 		fields: p.Maybe("_fields", "InstanceKlass"), fieldCount: p.Maybe("_java_fields_count", "InstanceKlass"),
 		fieldStream: p.Maybe("_fieldinfo_stream", "InstanceKlass"),
 		length:      p.Maybe("_length", "Array<u1>", "Array<int>"), elements: p.Maybe("_data", "Array<u1>"),
@@ -65,6 +68,7 @@ func ReadLayout(t *vmstructs.Table, version int) (*Layout, error) {
 		l.symbolLength, l.symbolShift = p.Need("_length_and_refcount", "Symbol"), 16
 	}
 	l.hasLines = constant(t, 1, "ConstMethod::_has_linenumber_table", "ConstMethodFlags::_misc_has_linenumber_table")
+	l.initialising = constant(t, -1, "InstanceKlass::being_initialized")
 	if version >= 20 {
 		l.Coding = 1
 	}

@@ -25,7 +25,8 @@ type Layout struct {
 	virtual        vmstructs.Place
 	base, size     vmstructs.Place
 	pending, waits vmstructs.Place
-	ownerID        vmstructs.Place
+	ownerID, state vmstructs.Place
+	states         map[int64]State
 	lockStack      vmstructs.Place
 	lockTop        vmstructs.Place
 	lockBase       vmstructs.Place
@@ -49,9 +50,11 @@ func ReadLayout(t *vmstructs.Table) (*Layout, error) {
 		virtual: p.Maybe("_vthread", j), base: p.Maybe("_stack_base", j, thread),
 		size: p.Maybe("_stack_size", j, thread), pending: p.Maybe("_current_pending_monitor", j, thread),
 		waits: p.Maybe("_current_waiting_monitor", j, thread), ownerID: p.Maybe("_monitor_owner_id", j),
+		state:     p.Maybe("_thread_state", j),
 		lockStack: p.Maybe("_lock_stack", j), lockTop: p.Maybe("_top", "LockStack"),
 		lockBase: p.Maybe("_base[0]", "LockStack"), monitorObject: p.Maybe("_object", m),
 		monitorOwner: p.Maybe("_owner", m), stackLocker: p.Maybe("_stack_locker", m)}
+	l.states = states(t)
 	if f, ok := t.Lookup("_threadObj", j); ok {
 		l.handles = f.Type == "OopHandle"
 	}
@@ -65,7 +68,7 @@ func ReadLayout(t *vmstructs.Table) (*Layout, error) {
 	}
 	most := int64(0)
 	for _, f := range []vmstructs.Place{l.next, l.osthread, l.object, l.virtual, l.base, l.size, l.pending,
-		l.waits, l.ownerID} {
+		l.waits, l.ownerID, l.state} {
 		most = max(most, f.End())
 	}
 	if l.lockStack.OK() {
@@ -91,7 +94,43 @@ type Thread struct {
 	Pending mem.Addr // the monitor that it wants to enter, 0 for none
 	Waits   mem.Addr // the monitor that it waits on, 0 for none
 	OwnerID int64    // by which monitors name it, 0 if they do not
+	State   State
 	Locks   []mem.Addr
+}
+
+// State is what the JVM knows of what a thread does.
+type State int
+
+// The states.
+const (
+	Unknown State = iota
+	InNative
+	InVM
+	InJava
+	Blocked
+	Changing // on its way from one to the next, up to JDK 27
+)
+
+var stateNames = [...]string{"", "in native code", "in the JVM", "in Java", "blocked", "in the JVM"}
+
+// String is the state in words, "" for one that is not known.
+func (s State) String() string { return stateNames[s] }
+
+// Touches reports whether a thread in that state touches objects of Java: at a safepoint it must be waited for.
+func (s State) Touches() bool { return s == InVM || s == InJava || s == Changing }
+
+// states are the numbers of the states in a JVM. Source: JavaThreadState in utilities/globalDefinitions.hpp.
+func states(t *vmstructs.Table) map[int64]State {
+	all := map[int64]State{}
+	for name, s := range map[string]State{"in_native": InNative, "in_vm": InVM, "in_Java": InJava, "blocked": Blocked} {
+		if n, ok := t.Constant("_thread_" + name); ok {
+			all[n] = s
+		}
+		if n, ok := t.Constant("_thread_" + name + "_trans"); ok {
+			all[n] = Changing
+		}
+	}
+	return all
 }
 
 // List lists where the threads are. An error comes with those before the first that cannot be read.
@@ -146,7 +185,7 @@ func (l *Layout) Read(v *view.View, at mem.Addr) (Thread, error) {
 	own := view.Copied(nil, mem.Range{Start: at, Data: b})
 	f := own.Fields(at)
 	t := Thread{At: at, OS: l.osthread.Addr(&f), Pending: l.pending.Addr(&f),
-		Waits: l.waits.Addr(&f), OwnerID: l.ownerID.Of(&f)}
+		Waits: l.waits.Addr(&f), OwnerID: l.ownerID.Of(&f), State: l.states[l.state.Of(&f)]}
 	t.Stack.End = l.base.Addr(&f)
 	t.Stack.Start = t.Stack.End - mem.Addr(l.size.Of(&f))
 	t.Object, t.Virtual = l.slot(l.object, &f), l.slot(l.virtual, &f)
@@ -175,6 +214,16 @@ func (l *Layout) ID(v *view.View, t *Thread) (int, error) {
 	f := v.Fields(t.OS)
 	id := l.id.Of(&f)
 	return int(id), f.Err
+}
+
+// IDOf is ID of the thread at an address, which may be one of the JVM's own.
+func (l *Layout) IDOf(v *view.View, at mem.Addr) (int, error) {
+	f := v.Fields(at)
+	t := Thread{OS: l.osthread.Addr(&f)}
+	if f.Err != nil {
+		return 0, f.Err
+	}
+	return l.ID(v, &t)
 }
 
 // Monitor is a lock of an object.

@@ -1,0 +1,109 @@
+package arm64
+
+import "github.com/fpstack/fpstack/unwind/cfi"
+
+// Forward finds the row at pc by interpreting the code from there to a return instruction: what is loaded on the way
+// says where the caller's registers are. pc is exact: an interrupted PC, or with called a return address as it is, at
+// which x30 does not hold the caller. Calls are assumed to return.
+//
+// It reports false where no path of bounded length returns. A row of code that ends in a call which never returns can
+// be wrong: the paths run on into what is behind it.
+func (c *Code) Forward(pc uint64, called bool) (cfi.Row, bool) {
+	if !c.Contains(pc) || pc%size != 0 {
+		return cfi.Row{}, false
+	}
+	w := newWalk(c, pc-min(pc, maxFunction), pc+maxFunction)
+	w.sweep = [2]uint64{pc, min(w.hi, pc+maxSweep)}
+	var best, fallback cfi.Row
+	var found, any bool
+	visit := func(at uint64, i inst, s *state) bool {
+		if !w.leaves(at, i) {
+			return false
+		}
+		row, whole, ok := s.returnRow(pc)
+		switch {
+		case !ok || called && row.RA.Kind == cfi.Unspecified:
+		case whole:
+			best, found = row, true
+		case !any:
+			fallback, any = row, true
+		}
+		return found
+	}
+	w.add(path{pc: pc, s: newState(true)})
+	w.run(visit)
+	if !found {
+		return fallback, any
+	}
+	return best, true
+}
+
+// leaves reports whether i, at that address, ends the frame: a return, or a tail call to a stub or code outside of
+// the range.
+func (w *walk) leaves(at uint64, i inst) bool {
+	switch i.flow() {
+	case flowReturn:
+		return i.is(0xff00001f, 0x5500001f) || i.rn() == lr || i.rn() == sp // ret; retaa
+	case flowSlot:
+		return true
+	case flowJump:
+		return !w.c.Contains(i.target(at))
+	}
+	return false
+}
+
+// returnRow makes the row of the start from the state before a return instruction. whole says that each register the
+// ABI keeps has a known place: where one has not, the path may have run over the end of the function.
+func (s *state) returnRow(pc uint64) (row cfi.Row, whole, ok bool) {
+	top := s.regs[sp]
+	if top.kind != relative || top.base == sp && top.off < 0 {
+		return cfi.Row{}, false, false
+	}
+	row = newRow(pc)
+	row.CFA = cfi.Rule{Kind: cfi.Register, Reg: uint64(top.base), N: top.off}
+	if row.RA, ok = s.returned(lr, top); !ok {
+		return cfi.Row{}, false, false
+	}
+	whole = true
+	for r := x19; r <= fp; r++ {
+		rule, known := s.returned(r, top)
+		if !known {
+			rule, whole = cfi.Rule{Kind: cfi.Undefined}, false
+		}
+		if rule.Kind != cfi.Unspecified {
+			row.Regs = append(row.Regs, cfi.RegRule{Reg: uint64(r), Rule: rule})
+		}
+	}
+	return row, whole, true
+}
+
+// Operators of DWARF 5, section 7.7.1.
+const opBreg0 = 0x70
+
+// returned says where the value that r has at the return was at the start.
+func (s *state) returned(r register, cfa value) (cfi.Rule, bool) {
+	v := s.regs[r]
+	switch {
+	case v == initial(r):
+		return cfi.Rule{}, true
+	case v.kind == loaded && v.base == cfa.base:
+		return cfi.Rule{Kind: cfi.Offset, N: v.off - cfa.off}, true
+	case v.kind == loaded:
+		return cfi.Rule{Kind: cfi.Expression, Expr: sleb([]byte{opBreg0 + byte(v.base)}, v.off)}, true
+	case v.kind == relative && v.off == 0 && v.base != sp:
+		return cfi.Rule{Kind: cfi.Register, Reg: uint64(v.base)}, true
+	}
+	return cfi.Rule{}, false
+}
+
+// sleb appends n as a signed LEB128.
+func sleb(b []byte, n int64) []byte {
+	for {
+		low := byte(n & 0x7f)
+		n >>= 7
+		if n == 0 && low&0x40 == 0 || n == -1 && low&0x40 != 0 {
+			return append(b, low)
+		}
+		b = append(b, low|0x80)
+	}
+}
