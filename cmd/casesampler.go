@@ -72,11 +72,15 @@ type caseSampler struct {
 }
 
 func (a *app) newCaseSampler(ctx context.Context, o *caseOptions) *caseSampler {
-	d := &dumpOptions{unwind: newUnwindMode(), maxFrames: defaultFrames, maxPause: time.Second,
-		namingOptions: o.naming}
+	return &caseSampler{d: a.newDumping(ctx, caseDump(o.naming)), sampled: map[int]bool{}}
+}
+
+// caseDump says how dumps of a case are made.
+func caseDump(naming namingOptions) *dumpOptions {
+	d := &dumpOptions{unwind: newUnwindMode(), maxFrames: defaultFrames, maxPause: time.Second, namingOptions: naming}
 	d.format = dumpForm()
-	d.fibers = newFibers()
-	return &caseSampler{d: a.newDumping(ctx, d), sampled: map[int]bool{}}
+	d.fiberOptions.fibers = newFibers()
+	return d
 }
 
 // Begin implements [capture.Sampler].

@@ -20,13 +20,13 @@ func (m colourMode) style(out io.Writer) report.Style {
 		return nil
 	}
 	dress := map[report.Part]*color.Color{
-		report.Heading:  color.New(color.Bold),
-		report.Thread:   color.New(color.Bold, color.FgCyan),
-		report.Function: color.New(color.FgHiYellow),
-		report.Address:  color.New(color.Faint),
-		report.Source:   color.New(color.FgGreen),
-		report.Module:   color.New(color.FgBlue),
-		report.Cut:      color.New(color.FgRed),
+		report.Heading: color.New(color.Bold),
+		report.Thread:  color.New(color.Bold, color.FgCyan),
+		report.Wait:    color.New(color.FgYellow),
+		report.Address: color.New(color.Faint),
+		report.Source:  color.New(color.FgGreen),
+		report.Module:  color.New(color.FgBlue),
+		report.Cut:     color.New(color.FgRed),
 	}
 	for _, c := range dress {
 		c.EnableColor()

@@ -106,7 +106,7 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	if err != nil {
 		return err
 	}
-	form.SkipFrames = o.skipFrames
+	form.SkipFrames, form.All = o.skipFrames, o.all
 	if len(o.files) > 0 {
 		return a.dumpFiles(ctx, o, form)
 	}
@@ -150,8 +150,7 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 
 // show shows each of the dumps as it is made.
 func (d *dumping) show(form report.Options, dumps iter.Seq[*profile.Dump]) error {
-	return d.writeOutput(d.o.output, func(w io.Writer) error {
-		write := dumpWriter(w, form, d.o.format.word)
+	return d.writeDumps(d.o, form, func(write dumpSink) error {
 		for got := range dumps {
 			if err := write.add(got); err != nil {
 				return fmt.Errorf("write dump of process %d: %w", got.Process.PID, err)

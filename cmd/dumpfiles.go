@@ -126,9 +126,7 @@ func (a *app) dumpKept(ctx context.Context, o *dumpOptions, form report.Options,
 			j.missing = true
 		}
 	}
-	return a.writeOutput(o.output, func(w io.Writer) error {
-		return j.run(ctx, dumpWriter(w, form, o.format.word), dumps)
-	})
+	return a.writeDumps(o, form, func(w dumpSink) error { return j.run(ctx, w, dumps) })
 }
 
 // savedIn lists the saved processes of a report, or of its folder of processes; none if it is something else.

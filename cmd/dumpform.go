@@ -25,6 +25,14 @@ type dumpSink interface {
 	end() error // when all were added, at least one
 }
 
+// writeDumps has dumps written to where o says.
+func (a *app) writeDumps(o *dumpOptions, form report.Options, write func(dumpSink) error) error {
+	if o.sink != nil {
+		return write(o.sink)
+	}
+	return a.writeOutput(o.output, func(w io.Writer) error { return write(dumpWriter(w, form, o.format.word)) })
+}
+
 // dumpWriter returns what writes to w in that form.
 func dumpWriter(w io.Writer, opt report.Options, form string) dumpSink {
 	switch form {

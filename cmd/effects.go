@@ -22,6 +22,7 @@ type rule struct {
 const (
 	ofProcess = "a process"
 	ofCommand = "a command"
+	ofFile    = "a file"
 	toFile    = "output to a file"
 )
 
@@ -47,6 +48,8 @@ var rules = map[string][]rule{
 		{options: "diff", not: "format=folded", why: "a line of folded text has one number"},
 	}),
 	"hang": slices.Concat(nameRules, textRules, []rule{
+		{options: "watch looks children report", only: ofProcess, why: "it is about a process that runs"},
+		{options: "sysroot", not: ofProcess, why: "it says where the files of a core are"},
 		{options: "idle idle-cpu idle-output deadline", only: "watch", why: "nothing waits for it"},
 		{options: "every", only: "looks", why: "how often is not said"},
 		{options: "report-env", only: "report", why: "it says what is in the report"},
@@ -97,14 +100,14 @@ var dumpRules = slices.Concat(nameRules, textRules, []rule{
 	{options: "tid source save skip-frames names=none fibers=all", not: string(saved) + "|" + string(document),
 		why: "it is shown as it was made"},
 	{options: "max-frames unwind locals fibers native", not: string(document), why: "its stacks were walked already"},
-	{options: "source no-group", only: "format=text", why: "it is about text"},
+	{options: "source no-group all", only: "format=text", why: "it is about text"},
 	{options: "source", not: "names=functions|names=none", why: "no lines are looked for"},
 	{options: "verbose", not: "format=gdb|format=folded|format=pprof", why: "the format has no place for more"},
 	{options: "color=always", not: "format=gdb|format=folded|format=pprof", why: "the format has no colours"},
 	{options: "rolling max-pause dotnet-perf-map locals fibers=all", not: "no-stop", why: "nothing is stopped"},
 	{options: "locals fibers=all", not: "rolling", why: "all threads must be stopped at one instant"},
 	{options: "fibers=all", not: "tid", why: "all threads must be stopped at one instant"},
-	{options: "tid source save max-frames skip-frames fibers locals kernel unwind names native debug-dir debuginfod " +
+	{options: "tid all source save max-frames skip-frames fibers locals kernel unwind names native debug-dir debuginfod " +
 		"dotnet-perf-map max-pause rolling no-stop format=gdb format=folded format=pprof", not: "waits",
 		why: "it shows who waits for whom, and no stacks"},
 })

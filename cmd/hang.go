@@ -26,6 +26,7 @@ const (
 // hangOptions are the flags of hang.
 type hangOptions struct {
 	processOptions
+	fileOptions
 	children bool
 	watch    watchOptions
 	looks    int
@@ -38,7 +39,7 @@ type hangOptions struct {
 func (a *app) hangCommand() *cobra.Command {
 	o := &hangOptions{}
 	c := &cobra.Command{
-		Use:   "hang [OPTION…] PID… | NAME…",
+		Use:   "hang [OPTION…] PID… | NAME… | FILE…",
 		Short: "Say whether processes hang, and why",
 		Long: `Look at processes and all below them some times within 3 seconds, or 7 where
 that is not clear, and say whether they hang, and why: a deadlock, what all wait
@@ -46,11 +47,18 @@ for in the end, or what moves, and where. Nothing is ended.`,
 		Example: `  fpstack hang 4121                 process 4121 and all below it
   fpstack hang pytest               of every process named pytest
   fpstack hang 4121 -f json         for programs
-  fpstack hang 4121 --watch         as soon as they are idle for a minute`,
+  fpstack hang 4121 --watch         as soon as they are idle for a minute
+  fpstack hang core.4121            what a core file or a saved dump shows of it`,
 		Annotations: exitStatus("0", "something moves", "3", "it hangs", "4", "whether it hangs is not known"),
-		Args:        o.processOptions.args,
+		Args:        func(_ *cobra.Command, words []string) error { return o.args(words) },
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.shownOptions.check(c, o.folderGiven()); err != nil {
+			if len(o.files) > 0 {
+				if err := o.shownOptions.check(c, ofFile); err != nil {
+					return err
+				}
+				return a.hangFiles(c.Context(), o)
+			}
+			if err := o.shownOptions.check(c, o.folderGiven(), ofProcess); err != nil {
 				return err
 			}
 			o.watch.settle()
@@ -59,6 +67,7 @@ for in the end, or what moves, and where. Nothing is ended.`,
 	}
 	f := c.Flags()
 	o.processOptions.register(f)
+	o.fileOptions.register(f)
 	f.BoolVar(&o.children, "children", true, "also all processes below them, the whole tree; =false leaves them out")
 	o.watch.register(f)
 	f.IntVar(&o.looks, "looks", 0, "look `N` times, 2 to 100; usually 3 or 4 times")
@@ -106,15 +115,10 @@ func (a *app) hang(ctx context.Context, o *hangOptions) error {
 		}
 		return r.Finish(w, c, v, probe(c), publish.Ends)
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case v.Kind.Hung():
-		return statusError(statusHung)
-	case v.Kind == hang.Moving:
-		return nil
 	}
-	return statusError(statusUnknown)
+	return verdictStatus(v)
 }
 
 // moments are when it looks, and whether fewer of them may do.

@@ -38,8 +38,8 @@ const (
 
 // firstPages are the options on the first page of help, of the commands whose options do not all fit.
 var firstPages = map[string][]string{
-	"fpstack": {"waits", "children", "tid", "source", "locals", "names", "format", "output", "save", "verbose"},
-	"dump":    {"waits", "children", "tid", "source", "locals", "names", "format", "output", "save", "verbose"},
+	"fpstack": {"waits", "children", "tid", "all", "source", "locals", "names", "format", "output", "save", "verbose"},
+	"dump":    {"waits", "children", "tid", "all", "source", "locals", "names", "format", "output", "save", "verbose"},
 	"record":  {"duration", "output", "children", "rate", "mode", "gil", "open", "quiet"},
 	"top":     {"by", "sort", "filter", "idle", "once", "children", "mode", "gil"},
 	"hang":    {"watch", "idle", "children", "report", "format", "verbose"},

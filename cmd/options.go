@@ -122,6 +122,7 @@ type dumpOptions struct {
 	kernel    bool
 	source    bool
 	noGroup   bool
+	all       bool
 	save      string
 	waits     bool
 	maxPause  time.Duration
@@ -129,6 +130,7 @@ type dumpOptions struct {
 	noStop    bool
 	// effects refuses options that have no effect besides what it is given.
 	effects func(besides ...string) error
+	sink    dumpSink // that dumps go to in place of the output, nil for none
 }
 
 // defaultFrames is how many frames of a thread are shown by default.
@@ -143,8 +145,9 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	f.VarP(&o.tids, "tid", "t", "only the threads with these `TID`s")
 	f.BoolVar(&o.waits, "waits", false, "show who waits for whom, without stopping anything")
 	o.fileOptions.register(f)
-	o.shownOptions.register(f, dumpForm(), "show how each frame was found; also what was read and what was missing")
+	o.shownOptions.register(f, dumpForm(), "show addresses, raw calls and how each frame was found; also what was read and what was missing")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
+	f.BoolVar(&o.all, "all", false, "fold nothing away: idle threads, how threads begin; text only")
 	f.BoolVar(&o.source, "source", false, "show the source line of each frame; text only")
 	f.StringVar(&o.save, "save", "", "also save what was copied in `FILE`; 'fpstack FILE' shows it again anywhere; "+
 		"may hold secrets")

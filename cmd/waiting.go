@@ -185,7 +185,13 @@ func (w *waiting) name(threads []profile.Thread) {
 	for i := range threads {
 		t := &threads[i]
 		of := w.facts.Thread(t.TID)
-		if of == nil || len(t.Stack.Frames) == 0 {
+		if of == nil {
+			continue
+		}
+		if t.Runtime != nil {
+			of.Name = t.Runtime.Name
+		}
+		if len(t.Stack.Frames) == 0 {
 			continue
 		}
 		first := &t.Stack.Frames[0]

@@ -11,6 +11,7 @@ import (
 type Case struct {
 	Trigger   Trigger
 	Command   []string  // that we started, nil where processes were named
+	Kept      bool      // it is of dumps that were made before: whether something moved is not known
 	Roots     []int     // the processes that were named, or that of the command
 	Began     time.Time // when the command began, or its oldest process; zero if that is not known
 	Triggered time.Time
@@ -143,6 +144,8 @@ type Counters struct {
 	System                time.Duration // the part of CPU in the kernel, in steps of 10 ms
 	NoDelay               bool          // Delay is not known
 	Voluntary, Preemptive uint64        // switches
+	Start                 uint64        // when the thread began, ticks after boot, 0 if unknown: ids are used again
+	Slept                 time.Duration // how long it had not run at least, of the first moment alone; 0 if unknown
 	Time                  time.Time     // of the reading
 }
 

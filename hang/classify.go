@@ -114,6 +114,10 @@ func (c *Case) since(first, tid int) (all span) {
 			continue
 		}
 		a, b := &from.After, &to.Before
+		if a.Start != b.Start { // another thread
+			all = span{}
+			continue
+		}
 		all.wall += b.Time.Sub(a.Time)
 		all.cpu += b.CPU - a.CPU
 		all.delay += b.Delay - a.Delay

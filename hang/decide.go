@@ -39,6 +39,9 @@ func (j *judging) decide() *Verdict {
 			return j.evidence(j.stuck(c, sinks), sinks)
 		}
 	}
+	if j.c.Kept {
+		return j.evidence(j.kept(sinks), sinks)
+	}
 	moves := j.movements(sinks)
 	switch {
 	case len(sinks) > 0 && sinks[0].rank <= rankStill && len(moves) == 0:
@@ -51,6 +54,27 @@ func (j *judging) decide() *Verdict {
 		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
 	}
 	return j.evidence(&Verdict{Kind: Unknown, Sentence: "what it waits for is not known"}, sinks)
+}
+
+// kept is the verdict on dumps that were made before, where no cycle and no lost lock is: what they were doing then, and
+// whether they hung nobody can tell from one moment, but of who was stopped.
+func (j *judging) kept(sinks []sink) *Verdict {
+	for _, t := range j.sampled {
+		if s := t.Signal; s != nil && s.Name != "" {
+			v := &Verdict{Kind: Unknown, Culprit: j.culprit(j.owner[t.TID], t.TID)}
+			v.Sentence = fmt.Sprintf("%s was ended by %s", j.process(j.owner[t.TID]), text.Escape(s.Name)) +
+				j.where(&node{pid: j.owner[t.TID], tid: t.TID})
+			return v
+		}
+	}
+	if len(sinks) == 0 {
+		return &Verdict{Kind: Unknown, Sentence: "what it waited for is not known"}
+	}
+	v := j.rootVerdict(&sinks[0])
+	if v.Kind == Waiting && sinks[0].rank > rankOwn {
+		v.Kind = Unknown
+	}
+	return v
 }
 
 // unseen is the verdict where no process could be sampled.
@@ -122,6 +146,9 @@ func (j *judging) rootVerdict(s *sink) *Verdict {
 	if len(repeats) > 0 && s.kind != Busy {
 		words = fit(words, "; it repeats the same command: "+text.Escape(repeats[0]))
 	}
+	if s.kind.Hung() && len(j.of(s.pid).fibers) == 0 {
+		words = fit(words, j.since(s.tid))
+	}
 	v := &Verdict{Kind: s.kind, Sentence: words}
 	v.Culprit = j.culprit(s.pid, s.tid)
 	return v
@@ -166,6 +193,7 @@ func (j *judging) deadlock(c *profile.WaitCycle) *Verdict {
 	if len(places) > 0 {
 		v.Sentence = fit(v.Sentence, ", in "+strings.Join(places, " and "))
 	}
+	v.Sentence = fit(v.Sentence, j.since(c.Threads...))
 	for _, line := range c.Lines[:min(mostLines, len(c.Lines))] {
 		v.Because = append(v.Because, text.Message(line))
 	}
@@ -227,6 +255,7 @@ func (j *judging) stuck(c *profile.WaitCycle, sinks []sink) *Verdict {
 				text.Count(len(c.Threads), "thread")))
 		}
 	}
+	v.Sentence = fit(v.Sentence, j.since(leaf))
 	for _, line := range c.Lines[:min(mostLines, len(c.Lines))] {
 		v.Because = append(v.Because, text.Message(line))
 	}

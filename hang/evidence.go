@@ -21,7 +21,7 @@ func (j *judging) evidence(v *Verdict, sinks []sink) *Verdict {
 			v.Because = append(v.Because, fmt.Sprintf("look first at %s of %s: %s", j.thread(c.TID, c.PID),
 				j.process(c.PID), place(c.Frame)))
 		}
-		if t := j.class[c.TID]; t != nil && t.Why != "" {
+		if t := j.class[c.TID]; t != nil && t.Why != "" && t.Class != Unseen {
 			v.Because = append(v.Because, fmt.Sprintf("%s of %s: %s, %s", j.thread(c.TID, c.PID), j.process(c.PID),
 				t.Class, t.Why))
 		}

@@ -47,8 +47,8 @@ func (j *judging) joinsThreads(n *node) bool {
 	return false
 }
 
-// compareSinks puts the most likely cause first: by rank, then who does not wait for others to end, nor for somebody to
-// connect, then who is in a function of the user's own; and of threads of a language the first one last.
+// compareSinks puts the most likely cause first: by rank, then who does not wait for somebody to connect, then who is in a
+// function of the user's own and does not wait there for others to end; of threads of a language the first one last.
 func (j *judging) compareSinks(a, b *sink) int {
 	if byRank := cmp.Compare(a.rank, b.rank); byRank != 0 {
 		return byRank
@@ -59,14 +59,17 @@ func (j *judging) compareSinks(a, b *sink) int {
 // doubts is how much speaks against a sink as the cause, of those of its rank.
 func (j *judging) doubts(s *sink) (n int) {
 	w, t := j.waiting[s.tid], j.sampled[s.tid]
-	if j.joinsThreads(s.node) || w != nil && w.Listens && !j.tree[s.pid] {
-		n += 4
+	if w != nil && w.Listens && !j.tree[s.pid] {
+		n += 8
+	}
+	if j.joinsThreads(s.node) {
+		n += 2
 	}
 	if t == nil || len(j.members[s.pid]) == 1 || len(j.of(s.pid).fibers) > 0 {
 		return n
 	}
 	if ownFrame(j.of(s.pid).dump, &t.Stack) == nil {
-		n += 2
+		n += 4
 	}
 	if s.tid == s.pid && made(&t.Stack) {
 		n++

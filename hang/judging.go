@@ -130,8 +130,8 @@ func (j *judging) process(pid int) string {
 // thread names a thread as somebody of process from does.
 func (j *judging) thread(tid, from int) string {
 	words := fmt.Sprintf("thread %d", tid)
-	if t := j.sampled[tid]; t != nil && t.Name != "" {
-		words += " " + text.Quote(t.Name)
+	if t := j.sampled[tid]; t != nil && t.OwnName() != "" {
+		words += " " + text.Quote(t.OwnName())
 	}
 	pid := j.owner[tid]
 	if pid == from || pid == 0 {

@@ -15,12 +15,18 @@ type threadID struct{ pid, tid int }
 // samples orders what was sampled by thread.
 func (c *Case) samples() byThread {
 	all := make(byThread, len(c.Moments))
-	for i := range c.Moments {
+	began := map[threadID]uint64{} // of the one that was there last: others had the id before
+	for i, m := range slices.Backward(c.Moments) {
 		all[i] = map[threadID]*profile.Thread{}
-		for _, d := range c.Moments[i].Dumps {
+		for _, d := range m.Dumps {
 			for k := range d.Threads {
 				t := &d.Threads[k]
-				if id := (threadID{d.Process.PID, t.TID}); all[i][id] == nil {
+				id, start := threadID{d.Process.PID, t.TID}, m.Counters[t.TID].Before.Start
+				if last, known := began[id]; known && last != start {
+					continue
+				}
+				began[id] = start
+				if all[i][id] == nil {
 					all[i][id] = t
 				}
 			}

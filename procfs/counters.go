@@ -11,7 +11,8 @@ import (
 
 // Counters is what the kernel counts of one thread since it began, and its state then.
 type Counters struct {
-	State  byte // as in [Stat]
+	State  byte   // as in [Stat]
+	Start  uint64 // when it began, as in [Stat]: it tells a thread from another that got its id
 	CPU    time.Duration
 	System time.Duration // the part of CPU that it was in the kernel, in steps of a tick
 	// Delay is how long it was ready to run and had no CPU, if HasDelay says that this kernel counts it. Without it CPU
@@ -57,6 +58,7 @@ func readCounters(dir string) (c Counters, err error) {
 	if err != nil {
 		return c, err
 	}
+	c.Start = st.Start
 	c.CPU = time.Duration(st.CPU) * time.Second / TicksPerSecond
 	c.System = time.Duration(st.System) * time.Second / TicksPerSecond
 	if b := Read(dir+"/schedstat", most); len(b) > 0 {

@@ -1,6 +1,9 @@
 package profile
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Loop is an event loop that a thread waits in, and what it waits for.
 type Loop struct {
@@ -11,6 +14,12 @@ type Loop struct {
 	Requests int
 	// Problem says why Handles may miss some; "" mostly.
 	Problem string
+}
+
+// serves reports whether somebody asked l for something, or that is not known.
+func (l *Loop) serves() bool {
+	return l != nil && (l.Requests > 0 || l.Problem != "" ||
+		slices.ContainsFunc(l.Handles, func(h Handle) bool { return !h.Internal }))
 }
 
 // HandleAsync is the Kind of a Handle by which other threads of the process wake the loop.

@@ -27,15 +27,15 @@ func (p *Profile) Function(f FrameID) Function {
 }
 
 // Name returns what frame f is called where one name has to do: its function, else the last
-// element of its module's path and its address as linked there, as "libx.so.1+0x123", else its
-// address, else "?".
+// element of its module's path and the address of its function as linked there ([Frame.Entry]), as "libx.so.1+0x123",
+// else its address, else "?".
 func (p *Profile) Name(f FrameID) string {
 	fr := &p.Frames[f]
 	switch {
 	case fr.Func != "":
 		return fr.Func
 	case fr.Module >= 0 && fr.Module < len(p.Modules):
-		return p.Modules[fr.Module].Name() + "+0x" + strconv.FormatUint(fr.ModuleAddr, 16)
+		return p.Modules[fr.Module].Name() + "+0x" + strconv.FormatUint(fr.Entry(), 16)
 	case fr.Addr != 0:
 		return "0x" + strconv.FormatUint(fr.Addr, 16)
 	}

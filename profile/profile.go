@@ -66,12 +66,14 @@ type Frame struct {
 	Kind        Kind
 	Func        string // demangled name, "" if unknown
 	Linkage     string // name as in the symbol table where it differs from Func
-	Offset      uint64 // Addr minus the start of Func; valid if Func != "" and HasOffset
-	File        string // source file, "" if unknown
-	Line        int    // 0 if unknown
-	Column      int    // from 1 as its language counts: JavaScript in UTF-16 units, Python in bytes; 0 if unknown
-	Module      int    // index in Dump.Modules, -1 for none
-	ModuleAddr  uint64 // Addr as linked in that module; for a return address too the address itself
+	// Offset is Addr minus the start of Func, valid if Func != "" and HasOffset; where Func is "" and there is a Module
+	// it is from the start of the function that the unwind table has there, 0 where that is not known.
+	Offset     uint64
+	File       string // source file, "" if unknown
+	Line       int    // 0 if unknown
+	Column     int    // from 1 as its language counts: JavaScript in UTF-16 units, Python in bytes; 0 if unknown
+	Module     int    // index in Dump.Modules, -1 for none
+	ModuleAddr uint64 // Addr as linked in that module; for a return address too the address itself
 	// Tier is which part of its runtime executes the function, as "interpreter"; "" where there is one way.
 	Tier string
 	// Stub says that the frame is a runtime's own, between functions of its language, and shown to who asks for it.
@@ -102,6 +104,10 @@ func (f *Frame) HasAddr() bool { return !f.Inlined && (f.Kind != Python || f.Add
 // HasOffset says that Offset is one where Func is known: functions that a runtime may interpret, or make code of more
 // than once, have none.
 func (f *Frame) HasOffset() bool { return f.HasAddr() && f.Kind != JavaScript && f.Kind != Java }
+
+// Entry is the address, as linked in its module, of the function without a name that f is in, that of f itself where
+// no more is known.
+func (f *Frame) Entry() uint64 { return f.ModuleAddr - min(f.Offset, f.ModuleAddr) }
 
 // AsyncPrefix is in front of names of functions that wait for others, as JavaScript's Error.stack has it.
 const AsyncPrefix = "async "

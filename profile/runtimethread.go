@@ -15,8 +15,22 @@ type RuntimeThread struct {
 	HeldBy int
 }
 
+// OwnName is what t is called: by its language, where that has a name for it.
+func (t *Thread) OwnName() string {
+	if t.Runtime != nil && t.Runtime.Name != "" {
+		return t.Runtime.Name
+	}
+	return t.Name
+}
+
 // InCall ends a fact that names a thread which is in a system call, until that call is named: see Dump.NameCalls.
 const InCall = " in a system call"
+
+// WaitFact begins a fact that says what the thread waits for.
+const WaitFact = "waits for "
+
+// IsWaitFact reports whether a fact says what its thread waits for.
+func IsWaitFact(fact string) bool { return strings.HasPrefix(fact, WaitFact) }
 
 // NameCalls puts the system calls of threads that hold what others wait for into the facts of those.
 func (d *Dump) NameCalls() {

@@ -5,7 +5,10 @@ import "time"
 // Wait is what one thread waits for.
 type Wait struct {
 	// Text says it for a person: `waits for mutex 0x7f… held by 813 "worker-2"`. It has names of the target.
-	Text   string
+	Text string
+	// Brief is Text for the line of a thread: without who could end it besides, and sets of descriptors counted. ""
+	// where nobody said it.
+	Brief  string
 	Sort   WaitSort
 	Kind   string // what a person calls it: "mutex", "data in a pipe"
 	Name   string // which one, "" if Addr says it

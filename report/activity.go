@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fpstack/fpstack/jsondoc"
@@ -11,26 +13,33 @@ import (
 
 // activity is what some threads of an entry do alike.
 type activity struct {
-	text    string // escaped: state and system call
+	text    string // escaped: what they do or wait for; with Verbose their state and system call
 	threads []*profile.Thread
 }
 
-// activities splits threads by what they do. Where few differ each has its call in full; where
-// many do (a futex for each worker), calls of one name are one, with "…" for the arguments
-// that are not the same.
+// activities splits threads by what they do. Where few differ each has that in full; where many do (a futex for each
+// worker), those that wait for what nobody is known to hold are counted by its kind, and calls of one name are one,
+// with "…" for the arguments that are not the same.
 func (p *printer) activities(threads []*profile.Thread) []activity {
-	exact := split(threads, p.exactText)
-	if len(exact) <= maxExact || p.opt.Verbose {
+	if p.opt.Verbose {
+		return split(threads, p.callOf)
+	}
+	exact := split(threads, p.doing)
+	if len(exact) <= maxExact {
 		return exact
 	}
 	merged := split(threads, func(t *profile.Thread) string {
-		if t.Syscall == nil {
-			return p.exactText(t)
+		if w := t.Wait; w != nil && w.Mode != profile.WaitOne && t.State == "S" && runtimeWait(t) == "" {
+			return "waits for " + text.Escape(w.Kind)
 		}
-		return fmt.Sprintf("%s %d %d %s", t.State, t.Syscall.Number, len(t.Syscall.Args), p.waitChannel(t))
+		return p.doing(t)
 	})
 	for i := range merged {
-		merged[i].text = p.activityText(merged[i].threads)
+		if kinds := split(merged[i].threads, p.doing); len(kinds) > 1 {
+			merged[i].text += fmt.Sprintf(", %d different", len(kinds))
+		} else {
+			merged[i].text = kinds[0].text
+		}
 	}
 	return merged
 }
@@ -52,13 +61,111 @@ func split(threads []*profile.Thread, key func(*profile.Thread) string) []activi
 	return list
 }
 
-func (p *printer) exactText(t *profile.Thread) string {
-	return p.activityText([]*profile.Thread{t})
+// doing says what t does or waits for, in words.
+func (p *printer) doing(t *profile.Thread) string {
+	words := p.stateWords(t)
+	if t.Signal != nil {
+		words = strings.TrimLeft(words+"  "+signalText(p.dump, t.Signal), " ")
+	}
+	return words + p.waitChannel(t)
 }
 
-// activityText shows threads of one state in one call: "S  read(0</dev/pts/1>, 0x7f…, 1024)".
-func (p *printer) activityText(threads []*profile.Thread) string {
-	t := threads[0]
+// stateWords is doing without what a process died by and the kernel's function.
+func (p *printer) stateWords(t *profile.Thread) string {
+	call := callWords(t)
+	what := cmp.Or(p.waitWords(t), call)
+	switch t.State {
+	case "R":
+		if call != "" {
+			return "runs, " + call
+		}
+		return "computes"
+	case "S":
+		switch what {
+		case "":
+			return "sleeps"
+		case call:
+			return "waits " + call
+		}
+		return what
+	case "D":
+		return "blocked in the kernel" + behind(what)
+	case "T":
+		return "stopped by a signal"
+	case "t":
+		return "stopped by a tracer"
+	case "Z":
+		return "has ended"
+	case "":
+		if p.dump.Core { // which has none of any thread
+			return what
+		}
+		return "? " + what
+	}
+	return text.Escape(t.State) + behind(what)
+}
+
+func behind(words string) string {
+	if words == "" {
+		return ""
+	}
+	return ", " + words
+}
+
+// waitWords is what t waits for: as its runtime says it, else as the graph of waits does; "" if that is not known.
+func (p *printer) waitWords(t *profile.Thread) string {
+	if said := runtimeWait(t); said != "" {
+		return text.Escape(said)
+	}
+	if w := t.Wait; w != nil && w.Sort != profile.SortCall {
+		return text.Message(cmp.Or(w.Brief, w.Text))
+	}
+	return ""
+}
+
+// runtimeWait is what the runtime of t says that it waits for, with the names that the program gave; "" for nothing.
+func runtimeWait(t *profile.Thread) string {
+	if t.Runtime == nil {
+		return ""
+	}
+	i := slices.IndexFunc(t.Runtime.Facts, profile.IsWaitFact)
+	if i < 0 {
+		return ""
+	}
+	return t.Runtime.Facts[i]
+}
+
+// callWords is the system call of t with the descriptors that it was given: "in read(0</dev/pts/1>)".
+func callWords(t *profile.Thread) string {
+	call := t.Syscall
+	if call == nil {
+		return ""
+	}
+	if call.Number == -1 {
+		return "outside of a system call"
+	}
+	words := "in " + callName(call)
+	var files []string
+	for i := range call.Args {
+		if a := &call.Args[i]; a.FD != "" || strings.HasSuffix(a.Name, "fd") {
+			files = append(files, argText(&call.Args[i]))
+		}
+	}
+	if len(files) > 0 {
+		words += "(" + strings.Join(files, ", ") + ")"
+	}
+	return words
+}
+
+func callName(call *profile.Syscall) string {
+	if call.Name == "" {
+		return fmt.Sprintf("syscall_%d", call.Number)
+	}
+	return text.Escape(call.Name)
+}
+
+// callOf shows the state of a thread and its call: "S  read(0</dev/pts/1>, 0x7f…, 1024)".
+func (p *printer) callOf(t *profile.Thread) string {
 	var parts []string
 	switch {
 	case t.State != "":
@@ -70,7 +177,7 @@ func (p *printer) activityText(threads []*profile.Thread) string {
 		parts = append(parts, signalText(p.dump, t.Signal))
 	}
 	if t.Syscall != nil {
-		parts = append(parts, callText(threads))
+		parts = append(parts, callText(t.Syscall))
 	}
 	return strings.Join(parts, "  ") + p.waitChannel(t)
 }
@@ -102,27 +209,16 @@ func (p *printer) waitChannel(t *profile.Thread) string {
 	return "  in " + text.Escape(t.Wchan)
 }
 
-// callText shows a call that all threads are in; an argument in which they differ is "…".
-func callText(threads []*profile.Thread) string {
-	call := threads[0].Syscall
+// callText shows a call with all its arguments.
+func callText(call *profile.Syscall) string {
 	if call.Number == -1 {
 		return "(blocked outside of a system call)"
-	}
-	name := text.Escape(call.Name)
-	if name == "" {
-		name = fmt.Sprintf("syscall_%d", call.Number)
 	}
 	args := make([]string, len(call.Args))
 	for i := range args {
 		args[i] = argText(&call.Args[i])
-		for _, t := range threads[1:] {
-			if argText(&t.Syscall.Args[i]) != args[i] {
-				args[i] = "…"
-				break
-			}
-		}
 	}
-	return name + "(" + strings.Join(args, ", ") + ")"
+	return callName(call) + "(" + strings.Join(args, ", ") + ")"
 }
 
 // argText shows one argument, a descriptor with what it is: "3<pipe:[123]>".

@@ -27,7 +27,7 @@ func TestDoubtsAreShown(t *testing.T) {
 		format Format
 		want   []string
 	}{
-		"text": {Text, []string{"leaf  [javascript]  (name not sure)\n",
+		"text": {Text, []string{"leaf   [javascript]  (name not sure)\n",
 			"inner  [javascript]\n  ! frames are missing here: 300 of 428 calls were copied\n"}},
 		"JSON": {JSON, []string{`"unsure": true`, `"gap": true`}},
 	} {

@@ -125,9 +125,9 @@ func goroutines() *profile.Dump {
 		Threads: []profile.Thread{
 			{TID: 77, Name: "server", State: "R", Fiber: &profile.FiberID{Kind: "goroutine", ID: 1},
 				Stack: complete(at(0, "main.main", 0x512010, 30), at(1, "runtime.goexit", 0x488a21, 1))},
-			{TID: 78, Name: "server", State: "S", Idle: "no goroutine to run",
+			{TID: 78, Name: "server", State: "S", Idle: "Go threads without a goroutine",
 				Stack: complete(at(0, "runtime.futex", 0x48aa10, 1))},
-			{TID: 79, Name: "server", State: "S", Idle: "no goroutine to run",
+			{TID: 79, Name: "server", State: "S", Idle: "Go threads without a goroutine",
 				Stack: complete(at(0, "runtime.futex", 0x48aa10, 1))},
 		},
 		FiberStacks: []profile.FiberStack{

@@ -20,7 +20,9 @@ const (
 // entry writes threads with the same stack, or one.
 func (p *printer) entry(e entry) {
 	p.heading(e)
-	p.entryWaits(e.threads)
+	if p.opt.Verbose {
+		p.entryWaits(e.threads)
+	}
 	p.facts(e)
 	first := e.threads[0]
 	if first.NotStopped != "" {
@@ -29,17 +31,11 @@ func (p *printer) entry(e entry) {
 	for _, line := range first.KernelStack {
 		name := text.Escape(kernelFrame(line))
 		if w := p.width(); w > 0 {
-			name = text.ShortenEnd(name, w-len("  kernel")-len(noAddress))
+			name = text.ShortenEnd(name, w-len("  kernel  "))
 		}
-		p.line("  kernel", noAddress, p.style(Function, name))
+		p.line("  kernel  ", p.style(Function, name))
 	}
-	for i := range e.frames {
-		p.frame(&e.frames[i])
-		p.locals(e.threads[0].Locals, &e.frames[i])
-		if i == 0 || !sameLine(&e.frames[i], &e.frames[i-1]) {
-			p.source(&e.frames[i])
-		}
-	}
+	p.frames(e.frames, first.Locals)
 	p.stop(e)
 	p.loops(e)
 }
@@ -65,31 +61,32 @@ func counters(threads []*profile.Thread) string {
 	return line
 }
 
-// heading writes the line of the entry and, where its threads differ in state or call, one
+// heading writes the line of the entry: who, and what they do or wait for. Where its threads differ in that it is one
 // line for each difference.
 func (p *printer) heading(e entry) {
-	who := "thread " + p.ids(e.threads)
+	who := p.ids(e.threads)
 	if len(e.threads) > 1 {
-		who = fmt.Sprintf("%d threads %s", len(e.threads), p.ids(e.threads))
+		who = fmt.Sprintf("%d threads %s", len(e.threads), who)
 	}
 	names := p.runs(e.threads)
 	named := func(t *profile.Thread) bool { return t.Name != "" || t.Runtime != nil && t.Runtime.Name != "" }
 	if !p.dump.Core || slices.ContainsFunc(e.threads, named) {
 		names = " " + p.names(e.threads) + names
+	} else if len(e.threads) == 1 {
+		who = "thread " + who
 	}
 	parts := p.activities(e.threads)
 	if len(parts) == 1 {
-		p.wrapped(Thread, who, strings.TrimRight(names+"  "+parts[0].text, " "))
+		p.wrapped(Thread, who, strings.TrimRight(names+"  ", " "), parts[0].text)
 		return
 	}
-	p.wrapped(Thread, who, names)
+	p.wrapped(Thread, who, names, "")
 	for i, part := range parts {
 		if i == maxMembers && !p.opt.Verbose {
-			p.line(fmt.Sprintf("  … %d more states and calls", len(parts)-i))
+			p.line(fmt.Sprintf("  … %d more states and waits", len(parts)-i))
 			break
 		}
-		line := "  " + counted(len(part.threads), "thread") + " " + p.ids(part.threads) + "  " + part.text
-		p.line(text.Wrap(line, p.width(), 4))
+		p.wrapped(Thread, "", "  "+counted(len(part.threads), "thread")+" "+p.ids(part.threads), part.text)
 	}
 }
 

@@ -17,45 +17,52 @@ const noAddress = "                  "
 // unnamed is shown for a function whose name is not known.
 const unnamed = "??"
 
-// frame writes one logical frame:
+// maxAligned is how wide a column of names may be for places to stand below each other.
+const maxAligned = 40
+
+// frames writes the frames of one stack, numbered from 0, with the local variables of each and its lines of source.
+func (p *printer) frames(frames []profile.Frame, locals map[int][]profile.Variable) {
+	column := 0
+	if !p.opt.Verbose {
+		for i := range frames {
+			if n := text.Width(p.nameText(&frames[i])); n <= maxAligned {
+				column = max(column, n)
+			}
+		}
+	}
+	for i := range frames {
+		f := &frames[i]
+		p.frame(i, column, f)
+		p.locals(locals, f)
+		if i == 0 || !sameLine(f, &frames[i-1]) {
+			p.source(f)
+		}
+	}
+}
+
+// frame writes one logical frame, its name in a column:
+//
+//	#0  epoll_wait       [libc.so.6]
+//	#1  aeApiPoll        ae_epoll.c:97  (inlined)
+//	#2  aeProcessEvents  ae.c:347
+//	#3  libx.so+0x4b300
+//
+// The offset of an unnamed frame is its function's address as linked. With Verbose:
 //
 //	#0  0x00007f3a1b2f0e26  epoll_wait+0x56  [libc.so.6]
 //	#1                      aeApiPoll  src/ae_epoll.c:97  (inlined)
 //	#2  0x000055d0c1a2b3c4  ??  [redis-server+0x4b3c4]
 //	#3  0x00007f3a1c000123  [jit anon:code+0x123]
 //
-// The offset of an unnamed frame is its address as linked, as addr2line takes it.
-func (p *printer) frame(f *profile.Frame) {
-	marks := p.marks(f)
-	name, offset := functionText(f)
-	file, line := p.sourceText(f)
-	module, brackets := p.moduleText(f)
-	head := fmt.Sprintf("  #%-2d ", f.Index)
-	if w := p.width(); w > 0 {
-		widths := []int{text.Width(name), text.Width(file), text.Width(module)}
-		room := w - len(head) - len(noAddress) - len(offset) - len(line) - len(brackets)
-		for _, piece := range append([]string{name, file, module + brackets}, marks...) {
-			if piece != "" {
-				room -= 2
-			}
-		}
-		for _, mark := range marks {
-			room -= len(mark)
-		}
-		text.Fit(room-widths[0]-widths[1], &widths[2])       // the module says the least
-		spare := widths[1] - 1 - text.Width(path.Base(file)) // the folders of a file say less than a function's name
-		if over := widths[0] + widths[1] + widths[2] - room; over > 0 && spare > 0 {
-			widths[1] -= min(over, spare)
-		}
-		text.Fit(room-widths[2], &widths[0], &widths[1])
-		name, file, module = text.Shorten(name, widths[0]), text.ShortenPath(file, widths[1]),
-			text.ShortenEnd(module, widths[2])
+// There it is its own address as linked, as addr2line takes it.
+func (p *printer) frame(number, column int, f *profile.Frame) {
+	head := fmt.Sprintf("  #%-2d ", number)
+	var pieces []string
+	if p.opt.Verbose {
+		pieces = p.fullFrame(f)
+	} else {
+		pieces = p.shortFrame(len(head), column, f)
 	}
-	if brackets != "" {
-		module = "[" + module + brackets[1:]
-	}
-	pieces := append([]string{p.addressText(f), p.style(Function, name+offset), p.style(Source, file+line),
-		p.style(Module, module)}, marks...)
 	p.w.WriteString(head)
 	gap := ""
 	for _, s := range pieces {
@@ -69,6 +76,76 @@ func (p *printer) frame(f *profile.Frame) {
 	if f.Gap {
 		p.cutLine("frames are missing here: " + text.Escape(f.Note))
 	}
+}
+
+// fullFrame is all that is known of f, in pieces.
+func (p *printer) fullFrame(f *profile.Frame) []string {
+	name, offset := functionText(f)
+	file, line := p.sourceText(f)
+	module, brackets := p.moduleText(f)
+	if brackets != "" {
+		module = "[" + module + brackets[1:]
+	}
+	return append([]string{p.addressText(f), p.style(Function, name+offset), p.style(Source, file+line),
+		p.style(Module, module)}, p.marks(f)...)
+}
+
+// shortFrame is the name of f and its place, in pieces that fit a line of which used cells are taken. A name that does
+// not fill the column is filled up where something follows.
+func (p *printer) shortFrame(used, column int, f *profile.Frame) []string {
+	name, marks := p.nameText(f), p.marks(f)
+	file, line := p.sourceText(f)
+	module := ""
+	if file == "" && f.Func != "" {
+		if m, brackets := p.moduleText(f); brackets != "" {
+			module = "[" + m + "]"
+		}
+	}
+	if w := p.width(); w > 0 {
+		room := w - used - len(line)
+		for _, piece := range append([]string{name, file, module}, marks...) {
+			if piece != "" {
+				room -= 2
+			}
+		}
+		room += 2
+		for _, mark := range marks {
+			room -= len(mark)
+		}
+		widths := []int{text.Width(name), text.Width(file), text.Width(module)}
+		text.Fit(room-widths[0]-widths[1], &widths[2]) // the module says the least
+		spare := widths[1] - text.Width(path.Base(file))
+		if over := widths[0] + widths[1] + widths[2] - room; over > 0 && spare > 0 {
+			widths[1] -= min(over, spare) // the folders of a file say less than a function's name
+		}
+		text.Fit(room-widths[2], &widths[0], &widths[1])
+		column = min(column, widths[0]+max(0, room-widths[0]-widths[1]-widths[2]))
+		name, file, module = text.Shorten(name, widths[0]), text.ShortenPath(file, widths[1]),
+			text.ShortenEnd(module, widths[2])
+	}
+	fill := 0
+	if file+module != "" || len(marks) > 0 {
+		fill = max(0, column-text.Width(name))
+	}
+	return append([]string{p.style(Function, name) + strings.Repeat(" ", fill), p.style(Source, file+line),
+		p.style(Module, module)}, marks...)
+}
+
+// nameText is what f is called: its function; where that has no name, where it begins in its module; else its address.
+func (p *printer) nameText(f *profile.Frame) string {
+	switch {
+	case f.Func != "":
+		name, offset := functionText(f)
+		if _, made := f.JITMapping(); made {
+			return name + offset
+		}
+		return name
+	case f.Module >= 0 && f.Module < len(p.dump.Modules):
+		return text.Escape(baseName(p.dump.Modules[f.Module].Path)) + "+" + jsondoc.Hex(f.Entry())
+	case f.HasAddr():
+		return jsondoc.Hex(f.Addr)
+	}
+	return unnamed
 }
 
 // marks say what sort of frame it is and how sure.
@@ -132,15 +209,15 @@ func (p *printer) sourceText(f *profile.Frame) (file, line string) {
 	case f.File == "" || p.opt.NoLines:
 		return "", ""
 	case f.Line <= 0 && f.Kind == profile.Wasm && f.ModuleAddr != 0:
-		return text.Escape(f.File), "+" + jsondoc.Hex(f.ModuleAddr)
+		return text.Escape(p.short(f.File)), "+" + jsondoc.Hex(f.ModuleAddr)
 	case f.Line <= 0:
-		return text.Escape(f.File), ""
+		return text.Escape(p.short(f.File)), ""
 	}
 	line = ":" + strconv.Itoa(f.Line)
 	if p.opt.Verbose && f.Column > 0 {
 		line += ":" + strconv.Itoa(f.Column)
 	}
-	return text.Escape(f.File), line
+	return text.Escape(p.short(f.File)), line
 }
 
 // moduleText names where the code is: the last part of the module's path, or the kind of

@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "rewrite the files in testdata")
 
 // bracketed is a Style that shows where each piece begins and ends.
 func bracketed(part Part, piece string) string {
-	return "<" + [...]string{"heading", "thread", "function", "address", "source", "module", "cut"}[part] +
+	return "<" + [...]string{"heading", "thread", "wait", "function", "address", "source", "module", "cut"}[part] +
 		":" + piece +
 		">"
 }
@@ -23,20 +23,21 @@ func bracketed(part Part, piece string) string {
 // cases are the dumps of the goldens; each is named after the situation and, behind a "--",
 // the options of the command line that lead to it.
 func cases() []goldenCase {
-	group := Options{Group: true}
+	group, all := Options{Group: true}, Options{Group: true, All: true}
 	return []goldenCase{
 		{"grouped", redis(), group},
 		{"grouped--no-group", redis(), Options{}},
 		{"grouped--no-inlines--no-lines", redis(), Options{Group: true, NoInlines: true, NoLines: true}},
 		{"grouped--skip-frames-2", redis(), Options{Group: true, SkipFrames: 2}},
 		{"grouped--skip-frames-9", redis(), Options{Group: true, SkipFrames: 9}},
+		{"grouped--all", redis(), all},
 		{"grouped--verbose", verboseDump(), Options{Group: true, Verbose: true}},
 		{"grouped--color-always", stopped("not advancing", ""), Options{Group: true, Style: bracketed}},
 		{"grouped--source", withSources(), group},
-		{"grouped--kernel", withKernelStacks(), group},
+		{"grouped--kernel", withKernelStacks(), all},
 		{"debug-files--verbose", withDebugFiles(), Options{Group: true, Verbose: true}},
 		{"one-thread", one(redis().Threads[0].Stack), group},
-		{"rolling", rolling(), group},
+		{"rolling--all", rolling(), all},
 		{"stop-no-rule", stopped("no rule", ""), group},
 		{"stop-bad-cfa", stopped("bad CFA", ""), group},
 		{"stop-not-advancing", stopped("not advancing",
@@ -45,7 +46,7 @@ func cases() []goldenCase {
 		{"stop-depth-limit", stopped("depth limit", ""), group},
 		{"stop-not-told", stopped("", ""), group},
 		{"not-stopped", notStopped(), group},
-		{"names-differ", namesDiffer(), group},
+		{"names-differ--all", namesDiffer(), all},
 		{"descriptors", descriptors(), group},
 		{"many-calls", manyCalls(), group},
 		{"many-calls--verbose", manyCalls(), Options{Group: true, Verbose: true}},
@@ -62,6 +63,7 @@ func cases() []goldenCase {
 		{"fibers--verbose", goroutines(), Options{Group: true, Verbose: true}},
 		{"zero-threads", &profile.Dump{Process: profile.Process{PID: 9, Comm: "gone"}, Exited: 2}, group},
 		{"threads-2000", crowd(2000), group},
+		{"threads-2000--all", crowd(2000), all},
 	}
 }
 

@@ -148,7 +148,7 @@ func (p *printer) processFacts(one *hang.Process, depth int) {
 		facts = append(facts, "since "+one.Started.UTC().Format("15:04:05"))
 	}
 	p.wrapped(Heading, fmt.Sprintf("%sprocess %d %s", indent, one.PID, text.Escape(one.Name)),
-		"  "+strings.Join(facts, ", "))
+		"  "+strings.Join(facts, ", "), "")
 	more := func(what, value string) {
 		if value != "" {
 			p.line(text.Wrap(indent+"  "+what+": "+value, p.width(), len(indent)+4))

@@ -125,6 +125,8 @@ type counterDoc struct {
 	Delay      *int64     `json:"delay_ns,omitempty"`
 	Voluntary  uint64     `json:"voluntary"`
 	Preemptive uint64     `json:"preemptive"`
+	Start      uint64     `json:"start_ticks,omitempty"`
+	Slept      int64      `json:"slept_ns,omitempty"`
 	Time       *time.Time `json:"time,omitempty"`
 }
 
@@ -309,7 +311,7 @@ func momentDocument(m *hang.Moment) momentDoc {
 
 func counterDocument(c *hang.Counters) counterDoc {
 	doc := counterDoc{CPU: c.CPU.Nanoseconds(), System: c.System.Nanoseconds(), Voluntary: c.Voluntary,
-		Preemptive: c.Preemptive, Time: jsonTime(c.Time)}
+		Preemptive: c.Preemptive, Start: c.Start, Slept: c.Slept.Nanoseconds(), Time: jsonTime(c.Time)}
 	if !c.NoDelay {
 		delay := c.Delay.Nanoseconds()
 		doc.Delay = &delay

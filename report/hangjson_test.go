@@ -42,7 +42,8 @@ func hangSchema(t *testing.T) *jsonschema.Schema {
 // hungTest is a case with all that a case can have, whose names are name.
 func hungTest(name string) (*hang.Case, *hang.Verdict) {
 	at := time.Date(2026, 8, 1, 12, 25, 0, 0, time.UTC)
-	counters := hang.Counters{CPU: time.Second, System: 10 * time.Millisecond, Voluntary: 3, Preemptive: 1, Time: at}
+	counters := hang.Counters{CPU: time.Second, System: 10 * time.Millisecond, Voluntary: 3, Preemptive: 1, Start: 7133,
+		Slept: time.Hour, Time: at}
 	d := redis()
 	d.Process.Comm = name
 	c := &hang.Case{Trigger: hang.Trigger{Kind: hang.Deadline, After: 25 * time.Minute, Note: name},

@@ -146,7 +146,7 @@ func frameDocument(f *profile.Frame, modules int, opt *Options) *frameDoc {
 	}
 	if f.HasAddr() {
 		doc.Address = jsondoc.Hex(f.Addr)
-		if f.Func != "" && f.HasOffset() {
+		if f.HasOffset() && (f.Func != "" || f.Offset != 0) {
 			doc.Offset = jsondoc.Hex(f.Offset)
 		}
 	}

@@ -17,7 +17,8 @@ func (in *dumpReader) wait() (*profile.Wait, error) {
 		return nil, errors.New("left_ns or lost_owner of a wait is below 0")
 	}
 	var err error
-	w := &profile.Wait{Text: in.text(doc.Text, &err), Kind: in.text(doc.Kind, &err), Name: in.text(doc.Name, &err),
+	w := &profile.Wait{Text: in.text(doc.Text, &err), Brief: in.text(doc.Brief, &err),
+		Kind: in.text(doc.Kind, &err), Name: in.text(doc.Name, &err),
 		Addr: optional(doc.Address, &err), Mode: profile.WaitMode(in.text(doc.Mode, &err)),
 		Sort: profile.WaitSort(in.text(doc.Sort, &err)), Peer: in.text(doc.Peer, &err),
 		Certainty: in.text(doc.Certainty, &err),

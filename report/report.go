@@ -30,6 +30,7 @@ type Part uint8
 const (
 	Heading  Part = iota // the line of the process
 	Thread               // "thread 4121", "3 threads 4122-4124"
+	Wait                 // what a thread does or waits for
 	Function             // the name of a function with its offset
 	Address
 	Source // file and line
@@ -46,7 +47,8 @@ type Options struct {
 	Style      Style // of Text; nil for none
 	Group      bool  // Text: threads with the same stack are one entry
 	Width      int   // Text: cells of a line, 0 for any; with Verbose nothing is shortened
-	Verbose    bool  // Text: how each frame was found, notes, modules, problems
+	Verbose    bool  // Text: addresses, how each frame was found, notes, modules, problems, raw calls; and All
+	All        bool  // Text: nothing is folded away: idle threads, how threads begin
 	SkipFrames int   // innermost physical frames to leave out of each stack
 	Native     bool  // Text: frames of a runtime's own, between functions of its language
 	NoInlines  bool  // leave out the frames of inlined functions
@@ -72,6 +74,19 @@ func (o *Options) visible(s *profile.Stack) []profile.Frame {
 		}
 	}
 	return out
+}
+
+// folds reports whether text folds away what says little of what the process does.
+func (o *Options) folds() bool { return !o.All && !o.Verbose }
+
+// shownInText is what text shows of s, of a dump with these modules: without how its thread began if that is folded.
+func (o *Options) shownInText(s *profile.Stack, modules []profile.Module) []profile.Frame {
+	frames := o.visible(s)
+	if !o.folds() {
+		return frames
+	}
+	rest := profile.Stack{Frames: frames, Complete: s.Complete}
+	return frames[:len(frames)-profile.StartFrames(&rest, modules)]
 }
 
 func (o *Options) hides(f *profile.Frame) bool {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,13 +62,16 @@ func threadName(t *profile.Thread, numbered bool) string {
 	return name + " " + known
 }
 
-// facts writes what runtimes know of the threads of e.
+// facts writes what runtimes know of the threads of e, but for what stands in the heading.
 func (p *printer) facts(e entry) {
 	all := p.distinct(e.threads, "; ", func(t *profile.Thread) string {
 		if t.Runtime == nil {
 			return ""
 		}
 		known := t.Runtime.Facts
+		if said := runtimeWait(t); said != "" && !p.opt.Verbose && t.State == "S" {
+			known = slices.DeleteFunc(slices.Clone(known), func(f string) bool { return f == said })
+		}
 		if p.opt.Verbose && t.Runtime.State != "" {
 			known = append([]string{"is " + t.Runtime.State}, known...)
 		}

@@ -4,18 +4,23 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/text"
 )
 
 // Text writes d for a person: the process, then each entry, a thread or several with the same
-// stack, with its frames innermost first. With Options.Group the odd ones come first: small
-// groups before large ones, among equals the thread group leader, then as in d.
+// stack, with its frames innermost first, names before places. With Options.Group what is stuck or computes comes
+// first, then what runs functions of a language; among equals small groups before large ones and the thread group
+// leader, then as in d. Threads that are idle are counted at the end.
 func Text(w io.Writer, d *profile.Dump, opt Options) error {
 	p := &printer{w: bufio.NewWriterSize(w, 64<<10), dump: d, opt: opt, newer: map[string]bool{}}
+	p.places = newPlaces(d)
 	p.process()
 	for _, note := range d.Notes {
 		p.cutLine(text.Message(note))
@@ -24,11 +29,21 @@ func Text(w io.Writer, d *profile.Dump, opt Options) error {
 		p.verdict(d.Waits, 2)
 	}
 	shown, idle := entries(d, &opt)
-	for _, e := range shown {
+	first := shown
+	if opt.Group && len(d.Fibers) > 0 { // what is the runtime's own comes behind them
+		n := slices.IndexFunc(shown, func(e entry) bool { return e.rank == rankNative })
+		if n >= 0 {
+			first = shown[:n]
+		}
+	}
+	for _, e := range first {
+		p.entry(e)
+	}
+	p.fibers()
+	for _, e := range shown[len(first):] {
 		p.entry(e)
 	}
 	p.idle(idle)
-	p.fibers()
 	if opt.Verbose {
 		p.modules()
 		p.problems()
@@ -45,8 +60,9 @@ type printer struct {
 	dump *profile.Dump
 	opt  Options
 	// newer has the source files of which it was said that they were changed since.
-	newer map[string]bool
-	index *fiberIndex // nil before it is wanted
+	newer  map[string]bool
+	places places
+	index  *fiberIndex // nil before it is wanted
 }
 
 // line writes pieces that are escaped already, and ends the line.
@@ -78,14 +94,49 @@ func (p *printer) cutLine(reason string) {
 	p.line("  ", p.style(Cut, text.Wrap("  ! "+reason, p.width(), 4)[2:]))
 }
 
-// wrapped writes a line that begins with head, dressed, and goes on in further ones where it is too long.
-func (p *printer) wrapped(part Part, head, rest string) {
-	line := text.Wrap(head+rest, p.width(), 4)
+// wrapped writes a line that begins with head, dressed, and goes on in further ones where it is too long. What is done
+// or waited for, if it is not "", stands behind two spaces, dressed as a Wait.
+func (p *printer) wrapped(part Part, head, rest, wait string) {
+	plain := head + rest
+	if wait != "" {
+		plain += "  " + wait
+	}
+	line := text.Wrap(plain, p.width(), 4)
 	if !strings.HasPrefix(line, head) { // head alone is too long
 		p.line(line)
 		return
 	}
-	p.line(p.style(part, head), line[len(head):])
+	at := wrappedAt(line, head+rest)
+	p.line(p.style(part, head), line[len(head):at], p.styleLines(Wait, line[at:]))
+}
+
+// wrappedAt is where in line, which was wrapped, what begins with begin goes on: behind as much that is no space.
+func wrappedAt(line, begin string) int {
+	at := 0
+	for _, c := range begin {
+		if unicode.IsSpace(c) {
+			continue
+		}
+		for at < len(line) && (line[at] == ' ' || line[at] == '\n') {
+			at++
+		}
+		at += utf8.RuneLen(c)
+	}
+	return min(at, len(line))
+}
+
+// styleLines dresses each line of s but for the spaces around it.
+func (p *printer) styleLines(part Part, s string) string {
+	if p.opt.Style == nil {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		inner := strings.Trim(line, " ")
+		before, after, _ := strings.Cut(line, inner)
+		lines[i] = before + p.style(part, inner) + after
+	}
+	return strings.Join(lines, "\n")
 }
 
 // process writes the first line: who it is, how many threads, how long they were stopped.
@@ -104,7 +155,7 @@ func (p *printer) process() {
 	if command != "" {
 		command = "  " + command
 	}
-	p.wrapped(Heading, name, command+counts)
+	p.wrapped(Heading, name, command+counts, "")
 }
 
 // commandLine returns the escaped arguments, else the executable where there are none (a

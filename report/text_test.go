@@ -43,7 +43,10 @@ func TestEntriesKeepEveryThread(t *testing.T) {
 	for _, opt := range []Options{{}, {Group: true}, {Group: true, SkipFrames: 1}, {Group: true, SkipFrames: 99}} {
 		for _, n := range []int{0, 1, 7, 2000} {
 			seen := map[int]int{}
-			shown, _ := entries(crowd(n), &opt)
+			shown, idle := entries(crowd(n), &opt)
+			for _, t := range idle {
+				seen[t.TID]++
+			}
 			for _, e := range shown {
 				for _, th := range e.threads {
 					seen[th.TID]++

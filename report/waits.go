@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/text"
@@ -79,13 +78,13 @@ func (p *printer) waitingProcess(w *profile.Waits, process *profile.Process) {
 		return
 	}
 	head := fmt.Sprintf("process %d %s", process.PID, text.Escape(process.Comm))
-	p.wrapped(Heading, head, "  "+counted(len(threads), "thread"))
+	p.wrapped(Heading, head, "  "+counted(len(threads), "thread"), "")
 	for _, part := range split(threads, p.waitKey) {
 		who := "thread " + p.ids(part.threads)
 		if len(part.threads) > 1 {
 			who = fmt.Sprintf("%d threads %s", len(part.threads), p.ids(part.threads))
 		}
-		p.wrapped(Thread, who, " "+p.names(part.threads)+"  "+waitText(part.threads[0]))
+		p.wrapped(Thread, who, " "+p.names(part.threads), waitText(part.threads[0]))
 		p.waitEvidence("  ", part.threads[0].Wait)
 	}
 }
@@ -143,32 +142,19 @@ func (p *printer) waitsEnd(w *profile.Waits) {
 	p.line(text.Wrap(known, p.width(), 4))
 }
 
-// entryWaits writes what the threads of an entry wait for, a line for each difference. What says no more than the
-// system call in the line above is shown if Verbose.
+// entryWaits writes what the threads of an entry wait for and how that was seen, a line for each difference.
 func (p *printer) entryWaits(threads []*profile.Thread) {
-	says := func(t *profile.Thread) bool {
-		if t.Runtime != nil && slices.ContainsFunc(t.Runtime.Facts, func(f string) bool {
-			return strings.HasPrefix(f, "waits for ")
-		}) {
-			return p.opt.Verbose && t.Wait != nil // it is said already, with the names that the program gave
-		}
-		return t.Wait != nil && (p.opt.Verbose || t.Wait.Mode != profile.WaitIdle && t.Wait.Sort != profile.SortFutex &&
-			t.Wait.Sort != profile.SortCall)
-	}
+	says := func(t *profile.Thread) bool { return t.Wait != nil }
 	parts := split(threads, func(t *profile.Thread) string {
 		if !says(t) {
 			return ""
 		}
 		return t.Wait.Text
 	})
-	for i, part := range parts {
+	for _, part := range parts {
 		wait := part.threads[0].Wait
 		if !says(part.threads[0]) {
 			continue
-		}
-		if i == maxMembers && !p.opt.Verbose {
-			p.line(fmt.Sprintf("  … %d more waits", len(parts)-i))
-			return
 		}
 		who := "  "
 		if len(parts) > 1 {

@@ -122,7 +122,7 @@ func TestDumpKeepsWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"\ndeadlock: 2 threads wait for each other\n",
-		"\n  waits for mutex 0x5580 held by 9 \"teller\"\n"} {
+		"  waits for mutex 0x5580 held by 9 \"teller\"\n  #0"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())
 		}

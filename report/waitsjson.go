@@ -39,6 +39,7 @@ type waitingThreadDoc struct {
 
 type waitDoc struct {
 	Text      string     `json:"text"`
+	Brief     string     `json:"brief,omitempty"`
 	Sort      string     `json:"sort,omitempty"`
 	Kind      string     `json:"kind"`
 	Name      string     `json:"name,omitempty"`
@@ -154,7 +155,8 @@ func waitDocument(w *profile.Wait) *waitDoc {
 	if w == nil {
 		return nil
 	}
-	doc := &waitDoc{Text: profile.Lossless(w.Text), Kind: profile.Lossless(w.Kind), Name: profile.Lossless(w.Name),
+	doc := &waitDoc{Text: profile.Lossless(w.Text), Brief: profile.Lossless(w.Brief),
+		Kind: profile.Lossless(w.Kind), Name: profile.Lossless(w.Name),
 		Mode: profile.Lossless(string(w.Mode)), Sort: profile.Lossless(string(w.Sort)),
 		Peer: profile.Lossless(w.Peer), Wakers: []wakerDoc{}, Certainty: profile.Lossless(w.Certainty),
 		Timed: w.Timed,

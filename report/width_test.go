@@ -52,10 +52,8 @@ func TestTextFits(t *testing.T) {
 				t.Errorf("at %d cells %d are used by %q", cells, n, line)
 			}
 		}
-		for _, want := range []string{"last(", "+0x123  ", "orking.c:12345", "(unsure)", "(inlined)",
-			"+0x55d0c1a2b3c4]",
-			"301 threads ", "more",
-			"py-spy", "0x0000000000001234"} {
+		for _, want := range []string{"last(", "orking.c:12345", "漢字.c:12345", "(unsure)", "(inlined)",
+			"+0x55d0c1a2b3c4\n", "301 threads ", "more", "py-spy"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("at %d cells there is no %q in\n%s", cells, want, out.String())
 			}

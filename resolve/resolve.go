@@ -70,6 +70,7 @@ type Names struct {
 	set      *module.Set
 	opt      Options
 	symbols  map[module.Object]*symbol.Resolver // at most maxShared
+	entries  map[module.Object]*unwind.Entries  // at most maxShared
 	known    map[place][]profile.Frame
 	problems []error
 	reported map[string]bool // their texts
@@ -97,7 +98,8 @@ func placeOf(f *unwind.Frame) place {
 // New returns the names of the process with the modules of set, which may be nil if [Names.Dump] is not called.
 func New(set *module.Set, opt Options) *Names {
 	return &Names{set: set, opt: opt,
-		symbols: map[module.Object]*symbol.Resolver{}, known: map[place][]profile.Frame{}, reported: map[string]bool{}}
+		symbols: map[module.Object]*symbol.Resolver{}, entries: map[module.Object]*unwind.Entries{},
+		known: map[place][]profile.Frame{}, reported: map[string]bool{}}
 }
 
 // Bounds implements unwind.Functions.
@@ -166,6 +168,11 @@ func (n *Names) Keep(live func(module.Object) bool) {
 			delete(n.symbols, o)
 		}
 	}
+	for o := range n.entries {
+		if !live(o) {
+			delete(n.entries, o)
+		}
+	}
 	n.Forget()
 }
 
@@ -229,6 +236,7 @@ func (n *Names) ask(m *module.Module, queries []symbol.Query) {
 	}
 	frames, err := n.of(m).Resolve(queries, symbol.Options{NoInlines: n.opt.NoInlines, NoLines: n.opt.NoLines})
 	n.problem(err)
+	n.enter(m, queries, frames)
 	for i, q := range queries {
 		n.learn(m, q, frames[i])
 		n.opt.Shared.keep(m, q, frames[i])

@@ -52,9 +52,20 @@ func (w *Walker) table(m *module.Module) *tables {
 	if m.Err != nil {
 		return t
 	}
+	if t.cfi = frameTable(m); t.cfi == nil {
+		return t
+	}
+	if t.pcln, t.pclnErr = pclntab.Open(m.Plain, m.Budget()); errors.Is(t.pclnErr, pclntab.ErrNone) {
+		t.pclnErr = nil
+	}
+	return t
+}
+
+// frameTable opens the .eh_frame of m, nil for a machine that is not known.
+func frameTable(m *module.Module) *cfi.Table {
 	arch := regs.OfELF(m.Machine(), m.Class())
 	if arch == nil {
-		return t
+		return nil
 	}
 	config := cfi.Config{WordSize: arch.WordSize, Order: arch.Order, AArch64: arch == regs.ARM64,
 		EHFrame: section(m, ".eh_frame"), EHFrameHdr: section(m, ".eh_frame_hdr"), Budget: m.Budget()}
@@ -64,11 +75,7 @@ func (w *Walker) table(m *module.Module) *tables {
 	if s, ok := m.Section(".got"); ok {
 		config.DataBase = uint64(s.Addr)
 	}
-	t.cfi = cfi.New(config)
-	if t.pcln, t.pclnErr = pclntab.Open(m.Plain, m.Budget()); errors.Is(t.pclnErr, pclntab.ErrNone) {
-		t.pclnErr = nil
-	}
-	return t
+	return cfi.New(config)
 }
 
 func section(m *module.Module, name string) cfi.Section {

@@ -35,6 +35,9 @@ func (s *study) byProcesses(w *Wait, pids []int) {
 	}
 }
 
+// anyChild is the name of a wait for whichever child ends first.
+const anyChild = "any child"
+
 // wait4 is a wait for children to end. Source: wait4(2).
 func (s *study) wait4(c *blocked, w *Wait) {
 	pid := c.int(0)
@@ -42,7 +45,7 @@ func (s *study) wait4(c *blocked, w *Wait) {
 	case pid > 0:
 		s.oneChild(c, w, pid)
 	case pid == -1:
-		s.anyChild(c, w, func(ChildProcess) bool { return true }, "any child")
+		s.anyChild(c, w, func(ChildProcess) bool { return true }, anyChild)
 	case pid == 0:
 		// The group of the caller is not asked for: its own children of another group are few.
 		s.anyChild(c, w, func(ChildProcess) bool { return true }, "a child of its own process group")
@@ -71,7 +74,7 @@ func (s *study) waitid(c *blocked, w *Wait) {
 		}
 		s.oneChild(c, w, fd.Info.PID)
 	case pAll:
-		s.anyChild(c, w, func(ChildProcess) bool { return true }, "any child")
+		s.anyChild(c, w, func(ChildProcess) bool { return true }, anyChild)
 	default:
 		s.other(c, w)
 	}

@@ -297,7 +297,7 @@ func (s *study) onSocket(p *Process, fd *FD, reading bool, w *Wait) {
 	if k.Text != "" {
 		w.Object.Name = k.Text
 	}
-	w.Peer, w.Made = k.PeerAddress, k.Made
+	w.Peer, w.Made, w.Socket = k.PeerAddress, k.Made, k
 	switch {
 	case k.Listening:
 		w.Object.Kind, w.Mode, w.Listens = kindConnection, Outside, true

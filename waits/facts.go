@@ -75,6 +75,7 @@ type Thread struct {
 	TID     int
 	Inner   int    // its id in its own pid namespace
 	Comm    string // any bytes
+	Name    string // that its language has for it, "" for none; any bytes
 	State   byte   // R S D T t Z X I as /proc/TID/stat says; 0 unknown
 	Start   uint64 // when it began, ticks after boot
 	Wchan   string // the kernel's function it sleeps in, "" if unknown or not read

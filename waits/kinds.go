@@ -107,9 +107,9 @@ var (
 	kindParkingLock       = Kind{profile.SortLock, "parking_lot lock"}
 	kindCppFuture         = Kind{profile.SortCondition, "C++ future or atomic"}
 	kindGil               = Kind{profile.SortLock, "GIL"}
-	kindGoSignal          = Kind{profile.SortWork, "signal (Go)"}
+	kindGoSignal          = Kind{profile.SortWork, "Go signals"}
 	kindGoLock            = Kind{profile.SortLock, "lock of the Go runtime"}
-	kindGoWork            = Kind{profile.SortWork, "work (Go runtime)"}
+	kindGoWork            = Kind{profile.SortWork, "Go runtime"}
 	kindPthreadOnce       = Kind{profile.SortLock, "pthread_once"}
 	kindNetTask           = Kind{profile.SortCondition, "a task"}
 	kindNetSemaphore      = Kind{profile.SortSemaphore, "a SemaphoreSlim"}
@@ -121,11 +121,11 @@ var (
 	kindNetPulse          = Kind{profile.SortCondition, "a pulse of a monitor"}
 	kindNetMonitor        = Kind{profile.SortLock, "a monitor"}
 	kindNetHandle         = Kind{profile.SortCondition, "a WaitHandle"}
-	kindNetWork           = Kind{profile.SortWork, "work (.NET thread pool)"}
-	kindNetTimers         = Kind{profile.SortWork, "timers (.NET)"}
+	kindNetWork           = Kind{profile.SortWork, ".NET thread pool"}
+	kindNetTimers         = Kind{profile.SortWork, ".NET timers"}
 	kindNetInterrupt      = Kind{profile.SortCondition, "Thread.Interrupt"}
-	kindJavaPool          = Kind{profile.SortWork, "work (thread pool of Java)"}
-	kindJavaForkJoin      = Kind{profile.SortWork, "work (fork-join pool of Java)"}
+	kindJavaPool          = Kind{profile.SortWork, "Java thread pool"}
+	kindJavaForkJoin      = Kind{profile.SortWork, "Java fork-join pool"}
 	kindJavaCompletable   = Kind{profile.SortCondition, "a CompletableFuture"}
 	kindJavaFuture        = Kind{profile.SortCondition, "a Future"}
 	kindJavaTask          = Kind{profile.SortCondition, "a ForkJoinTask"}
@@ -140,7 +140,7 @@ var (
 	kindJavaCondition     = Kind{profile.SortCondition, "a signal of a Condition"}
 	kindJavaRwLock        = Kind{profile.SortLock, "a ReentrantReadWriteLock"}
 	kindJavaUnpark        = Kind{profile.SortCondition, "LockSupport.unpark"}
-	kindJavaTimers        = Kind{profile.SortWork, "timers (Java)"}
+	kindJavaTimers        = Kind{profile.SortWork, "Java timers"}
 	kindJavaNotify        = Kind{profile.SortCondition, "a notify of an object"}
 	kindJavaInterrupt     = Kind{profile.SortCondition, "Thread.interrupt"}
 	kindTerminalInput     = Kind{profile.SortTerminalInput, "input from a terminal"}

@@ -113,7 +113,7 @@ func (s *study) byMethod(r *managedRuntime, found *managedWait, method string, f
 	w.Evidence = append(w.Evidence, "it is in "+method)
 	switch {
 	case found.mode == Idle:
-		w.Mode, w.Wakers, w.Object.Name = Idle, nil, "waits for "+found.kind.Noun
+		w.Mode, w.Wakers, w.Object.Name = Idle, nil, found.kind.Noun
 	case found.mode == Time && w.Timed:
 		w.Mode, w.Wakers, w.Object.Name = Time, nil, "sleeps in "+r.sleep
 	case found.mode == Time:

@@ -24,7 +24,7 @@ func TestManaged(t *testing.T) {
 		{"a thread", []string{"System.Threading.Thread.Join", "Shop.Cart.Total"}, "waits for the end of a thread"},
 		{"no work", []string{"System.Threading.LowLevelLifoSemaphore.WaitForSignal",
 			"System.Threading.LowLevelLifoSemaphore.Wait", "System.Threading.PortableThreadPool.WorkerThread.Start"},
-			"idle: waits for work (.NET thread pool)"},
+			"idle: .NET thread pool"},
 		{"sleeps", []string{"System.Threading.Thread.Sleep", "Shop.Cart.Total"},
 			"waits for Thread.Interrupt, it sleeps without a time limit"},
 		{"a semaphore of Java", []string{"jdk.internal.misc.Unsafe.park", "java.util.concurrent.locks.LockSupport.park",
@@ -35,7 +35,7 @@ func TestManaged(t *testing.T) {
 			"java.util.concurrent.LinkedBlockingQueue.take", "shop.Cart.total"}, "waits for a LinkedBlockingQueue"},
 		{"no work in Java", []string{"jdk.internal.misc.Unsafe.park", "java.util.concurrent.LinkedBlockingQueue.take",
 			"java.util.concurrent.ThreadPoolExecutor.getTask", "java.util.concurrent.ThreadPoolExecutor.runWorker",
-			"java.lang.Thread.run"}, "idle: waits for work (thread pool of Java)"},
+			"java.lang.Thread.run"}, "idle: Java thread pool"},
 		{"Object.wait of a program", []string{"java.lang.Object.wait", "shop.Cart.total", "java.lang.Thread.run"},
 			"waits for a notify of an object"},
 		{"a method of the program", []string{"System.ThreadingExtras.Wait", "Shop.Cart.Total"},
@@ -61,7 +61,7 @@ func TestJoined(t *testing.T) {
 	d := draw(futexThread(100, heap, untimedPriv, 0), running)
 	d.facts.Process(100).Locks = []Lock{{Name: "the end of thread 101", Waiters: []int{100}, Owner: 101, Ends: true}}
 	g := d.examine(t)
-	if got, want := g.Words(g.Of(100)), `waits for the end of 101 "o", as its stack shows`; got != want {
+	if got, want := g.Words(g.Of(100)), `waits for thread 101 "o" to end, as its stack shows`; got != want {
 		t.Errorf("it %q, want %q", got, want)
 	}
 	if w := g.Of(100); w.Certainty != Inferred || w.Mode != One {

@@ -116,7 +116,7 @@ func (s *study) fromTable(table []namedWait, f *futexCall, w *Wait) bool {
 				w.Note = table[i].note
 				if w.Object.Kind.Sort == profile.SortWork {
 					w.Mode, w.Wakers = Idle, nil
-					w.Object.Name = "waits for " + w.Object.Kind.Noun
+					w.Object.Name = w.Object.Kind.Noun
 				}
 				return true
 			}

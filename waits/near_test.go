@@ -63,11 +63,11 @@ func TestNear(t *testing.T) {
 		words    string
 	}{
 		{"it wakes by itself", true, 1000, []Holder{reads, writes}, nil, false,
-			"waits for descriptors (5<pipe:[12]>), the process itself has the write end, with a time limit"},
+			"waits for descriptors (5<pipe:[12]>), the process itself has the write end, timeout 1.00 s"},
 		{"another has the end", true, 1000, []Holder{reads}, []Holder{reads, other}, true, ""},
 		{"it may be stuck", true, ^uint64(0), []Holder{reads, writes}, []Holder{reads, writes}, true, ""},
 		{"all are asked for", false, 1000, []Holder{reads, writes}, []Holder{reads, writes}, true,
-			"waits for descriptors (5<pipe:[12]>), only the process itself has the write end, with a time limit"},
+			"waits for descriptors (5<pipe:[12]>), only the process itself has the write end, timeout 1.00 s"},
 	} {
 		d := &loopFiles{drawn: draw(inCall(100, epollWait, "", 4, heap, 10, row.timeout)), own: row.own, all: row.all}
 		d.facts.Near = row.near
@@ -77,6 +77,16 @@ func TestNear(t *testing.T) {
 		}
 		if got := slices.Contains(d.links, "pipe:[12]"); got != row.asked {
 			t.Errorf("%s: others were asked: %v, want %v", row.what, got, row.asked)
+		}
+		brief := "waits for events: a pipe"
+		if row.timeout == 1000 {
+			brief += ", timeout 1.00 s"
+		}
+		if len(row.all) > 0 && row.all[0] == reads && slices.Contains(row.all, other) {
+			brief = "waits for events: a pipe from 300, timeout 1.00 s"
+		}
+		if got := g.Brief(g.Of(100)); got != brief {
+			t.Errorf("%s: in short %q, want %q", row.what, got, brief)
 		}
 		if got := g.Words(g.Of(100)); row.words != "" && got != row.words {
 			t.Errorf("%s: it %q, want %q", row.what, got, row.words)

@@ -190,7 +190,7 @@ func (s *study) set(p *Process, members []member, n int, w *Wait) {
 		names = append(names, memberName(&m, fd, &one))
 		if len(w.Set) < maxParts {
 			w.Set = append(w.Set, Part{m.fd, one.Object, one.Peer, one.Listens, one.onlyBy(p.PID), one.Made,
-				one.Wakers})
+				one.Wakers, one.Socket})
 		}
 		s.merge(w, &one, &pids)
 	}

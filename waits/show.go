@@ -59,7 +59,8 @@ func (g *Graph) Shown(tid int) *profile.Wait {
 	if w == nil {
 		return nil
 	}
-	out := &profile.Wait{Text: g.Words(w), Sort: w.Object.Kind.Sort, Kind: w.Object.Kind.Noun, Name: w.Object.Name,
+	out := &profile.Wait{Text: g.Words(w), Brief: g.Brief(w), Sort: w.Object.Kind.Sort,
+		Kind: w.Object.Kind.Noun, Name: w.Object.Name,
 		Addr: uint64(w.Object.Addr), Mode: modeNames[w.Mode], Timed: w.Timed, Evidence: w.Evidence,
 		Lost: w.Lost, Forked: w.Forked, Listens: w.Listens, Peer: w.Peer, Made: w.Made, Length: w.Length,
 		Children: w.Children, Handled: w.Handled, Alarm: w.Alarm}

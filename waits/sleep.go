@@ -33,7 +33,7 @@ func (s *study) sleep(c *blocked, w *Wait) {
 		w.Object.Name, w.Length = "sleeps "+text.Duration(length), length
 		return
 	}
-	w.Object.Name = "sleeps until a time"
+	w.Object.Name = "sleeps"
 	switch {
 	case clock == clockRealtime:
 		w.Left, w.HasLeft = max(0, time.Unix(seconds, nanos).Sub(c.t.First.At)), true

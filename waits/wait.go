@@ -79,6 +79,7 @@ type Part struct {
 	Own     bool // only the process itself has its other end
 	Made    bool // of a connection that the process asked for itself
 	Wakers  []Waker
+	Socket  *Endpoint // nil for what is no socket
 }
 
 // maxParts bounds the parts of a wait that are kept.
@@ -114,6 +115,8 @@ type Wait struct {
 	Peer string
 	// Made says that it is a connection that the process asked for itself.
 	Made bool
+	// Socket is the socket that it waits at, nil for what is none.
+	Socket *Endpoint
 	// Children are processes whose end a handler of SIGCHLD would tell, whatever else the thread waits for.
 	Children []int
 	// Handled are the signals that the program has handlers for, which may end the wait, bit n-1 for signal n; Alarm

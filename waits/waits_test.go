@@ -230,7 +230,7 @@ func TestShapes(t *testing.T) {
 		{"join", opWaitBitset | flagRealtime, 101, 0x400 + 720, func(d *drawn) {
 			d.longs(heap+0x400, heap+0x400, 0, heap+0x400)
 			d.words(heap+0x400+720, 101)
-		}, "waits for the end of 101"},
+		}, `waits for thread 101 "o" to end`},
 		{"parked by libc", untimedPriv, 0, stack + 0x8010 - heap, func(*drawn) {}, "parked for ever by libc"},
 		{"Rust's wait", opWaitBitset | private, 2, 0, func(d *drawn) { d.mutex(heap, 2, 101, 0) },
 			"futex 0x10000, and nothing shows what it is part of"},

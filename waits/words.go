@@ -1,6 +1,7 @@
 package waits
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,9 +10,35 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
+// Brief is Words for the line of a thread: a set of descriptors is counted, and who could end the wait besides is left
+// out.
+func (g *Graph) Brief(w *Wait) string {
+	var b strings.Builder
+	b.WriteString(cmp.Or(g.briefly(w), g.head(w)))
+	b.WriteString(w.times())
+	if w.Below != nil {
+		b.WriteString("; below a signal handler: " + g.Brief(w.Below))
+	}
+	return b.String()
+}
+
 // Words says what w is, for a person: `waits for mutex 0x7f… held by 813 "worker-2"`. It has names of the target,
 // quoted and escaped.
 func (g *Graph) Words(w *Wait) string {
+	var b strings.Builder
+	b.WriteString(g.head(w))
+	b.WriteString(w.times())
+	if w.Unlisted != "" {
+		b.WriteString("; " + w.Unlisted)
+	}
+	if w.Below != nil {
+		b.WriteString("; below a signal handler: " + g.Words(w.Below))
+	}
+	return b.String()
+}
+
+// head says what w is for, and who is known to end it.
+func (g *Graph) head(w *Wait) string {
 	var b strings.Builder
 	switch {
 	case w.Mode == Idle:
@@ -21,7 +48,11 @@ func (g *Graph) Words(w *Wait) string {
 	case w.Mode == Time && w.Object.Kind == kindTime && w.Object.Name != "":
 		b.WriteString(w.Object.Name)
 	case w.Object.Key.Class == Child && w.Mode == One && len(w.Wakers) == 1:
-		fmt.Fprintf(&b, "waits for the end of %s", g.who(w.Wakers[0], w.TID))
+		fmt.Fprintf(&b, "waits for thread %s to end", g.who(w.Wakers[0], w.TID))
+	case w.Object.Kind == kindChildEnd && len(w.Wakers) == 1:
+		b.WriteString("waits for child " + g.process(w.Wakers[0].PID))
+	case w.Object.Kind == kindChildEnd && w.Object.Name == anyChild && len(w.Wakers) > 1:
+		b.WriteString(fmt.Sprintf("waits for any of %d children", len(w.Wakers)))
 	default:
 		b.WriteString("waits for " + w.Object.Words())
 		if w.Mode == One && len(w.Wakers) == 1 {
@@ -36,22 +67,32 @@ func (g *Graph) Words(w *Wait) string {
 	if w.Note != "" {
 		b.WriteString(", " + text.Escape(w.Note))
 	}
+	return b.String()
+}
+
+// times says when w ends by itself, with a comma before it; "" if it does not.
+func (w *Wait) times() string {
 	switch {
+	case w.Mode == Idle || w.Object.Kind == Parked:
 	case w.Mode == Time && w.HasLeft:
-		fmt.Fprintf(&b, ", %s left", text.Duration(w.Left.Round(time.Millisecond)))
+		return ", " + ahead(w.Left) + " left"
 	case w.Mode == Time:
 	case w.Timed && w.HasLeft:
-		fmt.Fprintf(&b, ", gives up in %s", text.Duration(w.Left.Round(time.Millisecond)))
+		return ", gives up in " + ahead(w.Left)
+	case w.Timed && w.Length > 0:
+		return ", timeout " + ahead(w.Length)
 	case w.Timed:
-		b.WriteString(", with a time limit")
+		return ", with a time limit"
 	}
-	if w.Unlisted != "" {
-		b.WriteString("; " + w.Unlisted)
+	return ""
+}
+
+// ahead is a time as a person says it: in whole seconds where it has many.
+func ahead(d time.Duration) string {
+	if d >= 10*time.Second {
+		return strconv.FormatInt(int64(d.Round(time.Second)/time.Second), 10) + " s"
 	}
-	if w.Below != nil {
-		b.WriteString("; below a signal handler: " + g.Words(w.Below))
-	}
-	return b.String()
+	return text.Duration(d.Round(time.Millisecond))
 }
 
 // maxEnders bounds the processes that are named as those that could end one wait.
@@ -116,14 +157,22 @@ func (g *Graph) who(to Waker, from int) string {
 		return "itself"
 	}
 	words := strconv.Itoa(to.TID)
-	if t := g.Facts.Thread(to.TID); t != nil && t.Comm != "" {
-		words += " " + text.Quote(t.Comm)
+	if t := g.Facts.Thread(to.TID); t != nil && t.name() != "" {
+		words += " " + text.Quote(t.name())
 	}
 	waiter := g.Facts.Thread(from)
 	if p != nil && (waiter == nil || waiter.Process.PID != to.PID) {
 		words += fmt.Sprintf(" of process %d %s", p.PID, text.Quote(p.Comm))
 	}
 	return words
+}
+
+// process names a process in short: `813 (redis-server)`.
+func (g *Graph) process(pid int) string {
+	if p := g.Facts.Process(pid); p != nil && p.Comm != "" {
+		return fmt.Sprintf("%d (%s)", pid, text.Escape(p.Comm))
+	}
+	return strconv.Itoa(pid)
 }
 
 // thread names a thread: `thread 813 "worker-2"`, with its process if several were asked for.
@@ -133,14 +182,17 @@ func (g *Graph) thread(tid int) string {
 		return fmt.Sprintf("thread %d", tid)
 	}
 	words := fmt.Sprintf("thread %d", tid)
-	if t.Comm != "" {
-		words += " " + text.Quote(t.Comm)
+	if t.name() != "" {
+		words += " " + text.Quote(t.name())
 	}
 	if len(g.Facts.Processes) > 1 {
 		words += fmt.Sprintf(" of process %d", t.Process.PID)
 	}
 	return words
 }
+
+// name is what t is called: by its language, where that has a name for it.
+func (t *Thread) name() string { return cmp.Or(t.Name, t.Comm) }
 
 // does says what a thread does that others wait for.
 func (g *Graph) does(tid int) string {

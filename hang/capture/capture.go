@@ -139,6 +139,10 @@ func (r *run) moment(ctx context.Context, number int) bool {
 	pids := r.opt.Tree()
 	m := hang.Moment{Time: time.Now(), Counters: map[int]hang.Span{}}
 	before := readAll(pids)
+	var slept map[int]time.Duration
+	if number == 0 { // later ones know when we stopped it
+		slept = sleptFor(before)
+	}
 	r.s.Begin(ctx, pids)
 	var sampled []int
 	for i, pid := range slices.Backward(pids) {
@@ -178,6 +182,7 @@ func (r *run) moment(ctx context.Context, number int) bool {
 			after = read(pid)
 		}
 		for tid, c := range threads {
+			c.Slept = slept[tid]
 			span := hang.Span{Before: c}
 			if again, ok := after[tid]; ok {
 				span.After = again
@@ -278,6 +283,21 @@ func readAll(pids []int) map[int]map[int]hang.Counters {
 	return all
 }
 
+// sleptFor is how long the threads of those processes have not run at least, of the first of very many.
+func sleptFor(processes map[int]map[int]hang.Counters) map[int]time.Duration {
+	const most = 4096
+	all := map[int]time.Duration{}
+	clock := procfs.NewSlept("/proc")
+	for pid, threads := range processes {
+		for tid := range threads {
+			if len(all) < most {
+				all[tid] = clock.Of(pid, tid)
+			}
+		}
+	}
+	return all
+}
+
 // read reads the counters of the threads of one process, nil if it is gone.
 func read(pid int) map[int]hang.Counters {
 	got, err := procfs.ReadCounters("/proc", pid)
@@ -286,7 +306,7 @@ func read(pid int) map[int]hang.Counters {
 	}
 	out := make(map[int]hang.Counters, len(got))
 	for tid, c := range got {
-		out[tid] = hang.Counters{CPU: c.CPU, System: c.System, Delay: c.Delay, NoDelay: !c.HasDelay,
+		out[tid] = hang.Counters{Start: c.Start, CPU: c.CPU, System: c.System, Delay: c.Delay, NoDelay: !c.HasDelay,
 			Voluntary: c.Voluntary, Preemptive: c.Preemptive, Time: time.Now()}
 	}
 	return out

@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package exact
 
@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 )
@@ -74,29 +73,13 @@ func (t *thread) walk(blind bool) (unwind.Stack, error) {
 		n, _ := t.space.ReadMem(t.stack[:size], from)
 		th.Stack = mem.Range{Start: from, Data: t.stack[:n]}
 	}
+	th.PACMask = pacMask(t.tid)
 	if blind {
 		th.Arch, th.Registers = th.Registers.Arch, nil
 		th.Syscall = &snapshot.Syscall{Number: -1, PC: memAddr(t.at.pc), SP: memAddr(t.at.sp)}
 	}
 	memory := mem.NewOverlay(t.space.live, th.Stack)
 	return t.space.walker.Walk(&th, memory, unwind.Options{}), nil
-}
-
-// registers converts what ptrace gave.
-func (t *thread) registers() (*regs.Registers, error) {
-	if t.space.wide {
-		r, err := regs.AMD64.Decode(note(&t.regs))
-		return &r, err
-	}
-	r := regs.New(regs.I386)
-	for reg, v := range map[regs.Reg]uint64{
-		regs.I386EAX: t.regs.Rax, regs.I386EBX: t.regs.Rbx, regs.I386ECX: t.regs.Rcx, regs.I386EDX: t.regs.Rdx,
-		regs.I386ESI: t.regs.Rsi, regs.I386EDI: t.regs.Rdi, regs.I386EBP: t.regs.Rbp, regs.I386ESP: t.regs.Rsp,
-		regs.I386EIP: t.regs.Rip, regs.I386OrigEAX: t.regs.Orig_rax,
-	} {
-		r.Set(reg, uint64(uint32(v)))
-	}
-	return &r, nil
 }
 
 // same reports whether the walk gave the true addresses, all of them and no more.

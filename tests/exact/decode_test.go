@@ -1,7 +1,9 @@
 package exact
 
 import (
+	"encoding/binary"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -68,4 +70,52 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("decode(% x): length %d", b, in.len)
 		}
 	})
+}
+
+// The comments are objdump's.
+func TestDecodeARM64(t *testing.T) {
+	for code, want := range map[uint32]instruction{
+		0x94000010: {kind: call, len: 4}, 0xd63f0100: {kind: call, len: 4}, // bl; blr x8
+		0xd65f03c0: {kind: ret}, 0xd65f0bff: {kind: ret}, // ret; retaa
+		0xd61f0200: {kind: jump}, 0x14000010: {}, // br x16; b
+		0xd4000001: {kind: syscall_, len: 4},                   // svc #0
+		0xd10043ff: {kind: adjust}, 0x914007ff: {kind: adjust}, // sub sp, sp, #16; add sp, sp, #1, lsl #12
+		0xcb3063ff: {kind: adjust}, 0x910003bf: {}, 0xa9bf7bfd: {}, // sub sp, sp, x16; mov sp, x29; stp x29, x30, [sp, #-16]!
+	} {
+		if got := decodeARM64(binary.LittleEndian.AppendUint32(nil, code)); got != want {
+			t.Errorf("%#08x: got %+v, want %+v", code, got, want)
+		}
+	}
+}
+
+// TestTruthOfLinks: calls leave their return address in a register.
+func TestTruthOfLinks(t *testing.T) {
+	s := newScript()
+	s.link = true
+	step := func(k kind, pc, sp uint64) {
+		after := point{pc, sp}
+		s.step(instruction{kind: k, len: 4}, s.at, after)
+		s.at = after
+	}
+	expect := func(what string, want ...uint64) {
+		t.Helper()
+		if got := s.chain(nil, s.at.pc); !slices.Equal(got, want) {
+			t.Errorf("%s: got %#x, want %#x", what, got, want)
+		}
+	}
+	step(call, 0x2000, 0x8000)
+	expect("a leaf", 0x2000, 0x1004)
+	step(other, 0x2004, 0x7ff0)
+	step(call, 0x3000, 0x7ff0)
+	expect("in a call", 0x3000, 0x2008, 0x1004)
+	step(ret, 0x2008, 0x7ff0)
+	step(other, 0x200c, 0x8000)
+	expect("behind its frame", 0x200c, 0x1004)
+	step(jump, 0x5000, 0x8000)
+	expect("behind a tail call", 0x5000, 0x1004)
+	step(ret, 0x1004, 0x8000)
+	expect("returned", 0x1004)
+	if s.Odd != 0 {
+		t.Errorf("%d returns to elsewhere", s.Odd)
+	}
 }

@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package exact
 
@@ -15,7 +15,8 @@ const (
 
 // atSkip reports whether t is about to say that a part begins.
 func (t *thread) atSkip() bool {
-	return t.in.kind == syscall_ && t.space.wide && t.regs.Rax == unix.SYS_GETPID && t.regs.Rdi == skipMark
+	nr, args := callOf(&t.regs)
+	return t.in.kind == syscall_ && t.space.wide && nr == unix.SYS_GETPID && args[0] == skipMark
 }
 
 // ranFreely handles a stop of a thread that ran at full speed.

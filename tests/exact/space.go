@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package exact
 
@@ -94,7 +94,7 @@ func (s *space) instruction(pc uint64) instruction {
 	}
 	var b [maxInstruction + 1]byte
 	n, _ := s.ReadMem(b[:], mem.Addr(pc))
-	in := decode(b[:n], s.wide)
+	in := s.decode(b[:n])
 	if m := s.table.Find(mem.Addr(pc)); m != nil && m.Perm&maps.Write == 0 {
 		s.code[pc] = in
 	}

@@ -1,9 +1,8 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package exact
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -16,9 +15,10 @@ func (s *session) add(tid int, sp *space, truth *Truth) error {
 	if err := s.readRegisters(t); err != nil {
 		return err
 	}
-	sp.wide = t.regs.Cs == userCS64
+	sp.wide = isWide(&t.regs)
 	if truth == nil {
 		t.truth = newTruth(t.at, sp.wordSize())
+		t.truth.link = hasLink
 	}
 	t.truth.calls = func(pc uint64) bool { return slices.Contains(stackCalls, function(s.names.find(sp.table, pc))) }
 	s.threads[tid] = t
@@ -26,9 +26,6 @@ func (s *session) add(tid int, sp *space, truth *Truth) error {
 	s.report.Threads++
 	return s.compareAndResume(t)
 }
-
-// userCS64 is the code segment of 64-bit user code, __USER_CS in linux/arch/x86/include/asm/segment.h.
-const userCS64 = 0x33
 
 func (s *space) wordSize() uint64 {
 	if s.wide {
@@ -42,14 +39,14 @@ func (s *session) readRegisters(t *thread) error {
 	if err := registers(t.tid, &t.regs); err != nil {
 		return fmt.Errorf("read registers of %d: %w", t.tid, err)
 	}
-	t.at = point{pc: t.regs.Rip, sp: t.regs.Rsp}
+	t.at = place(&t.regs)
 	return nil
 }
 
 // stepped handles the stop behind one instruction, or at the entry of a signal handler.
 func (s *session) stepped(t *thread) error {
 	before, in, sig := t.at, t.in, t.delivered
-	nr := t.regs.Rax
+	nr, args := callOf(&t.regs)
 	if err := s.readRegisters(t); err != nil {
 		return err
 	}
@@ -66,59 +63,24 @@ func (s *session) stepped(t *thread) error {
 			t.truth.step(in, before, t.at)
 		}
 		if t.truth.entering(in) {
-			word, ok := t.space.word(t.at.sp, t.space.wordSize())
+			word, ok := t.returnsTo()
 			t.truth.begun(t.at, word, ok && t.space.isCode(word))
 		}
 		if in.kind == syscall_ {
-			s.afterCall(t, nr)
+			s.afterCall(t, nr, args)
 		}
 	}
 	return s.compareAndResume(t)
 }
 
 // afterCall notes what a system call means for later steps.
-func (s *session) afterCall(t *thread, nr uint64) {
+func (s *session) afterCall(t *thread, nr uint64, args [2]uint64) {
 	switch {
 	case t.space.changesMappings(nr):
 		t.space.dirty = true
-	case t.installs(nr):
+	case t.installs(nr, args):
 		t.space.handles = true
 	}
-}
-
-// installs reports whether a system call, rt_sigaction(2), sets what SIGUSR1 does.
-func (t *thread) installs(nr uint64) bool {
-	const usr1 = uint64(unix.SIGUSR1)
-	if !t.space.wide {
-		return nr == 174 && t.regs.Rbx == usr1 && t.regs.Rcx != 0
-	}
-	return nr == unix.SYS_RT_SIGACTION && t.regs.Rdi == usr1 && t.regs.Rsi != 0
-}
-
-// changesMappings reports whether a system call may change the mappings. Numbers: syscalls(2),
-// linux/arch/x86/entry/syscalls/syscall_64.tbl and syscall_32.tbl.
-func (s *space) changesMappings(nr uint64) bool {
-	if !s.wide {
-		switch nr {
-		case 45, 90, 91, 125, 163, 192: // brk mmap munmap mprotect mremap mmap2
-			return true
-		}
-		return false
-	}
-	switch nr {
-	case unix.SYS_MMAP, unix.SYS_MPROTECT, unix.SYS_MUNMAP, unix.SYS_BRK, unix.SYS_MREMAP,
-		unix.SYS_SHMAT, unix.SYS_SHMDT:
-		return true
-	}
-	return false
-}
-
-// isSigreturn reports whether a system call ends a signal handler.
-func (s *space) isSigreturn(nr uint64) bool {
-	if s.wide {
-		return nr == unix.SYS_RT_SIGRETURN
-	}
-	return nr == 119 || nr == 173
 }
 
 // handlerEntered looks for proof that the kernel has built a signal frame: a blocked signal is
@@ -126,38 +88,17 @@ func (s *space) isSigreturn(nr uint64) bool {
 // the interrupted registers; they must be those of before.
 func (s *session) handlerEntered(t *thread, before point) bool {
 	pc, sp, ok := t.space.savedContext(t.at.sp)
-	const restart = 2 // a system call that starts again is interrupted before its instruction
-	if !ok || sp != before.sp || (pc != before.pc && pc != before.pc-restart) {
+	// A system call that starts again is interrupted before its instruction.
+	if !ok || sp != before.sp || (pc != before.pc && pc != before.pc-callLength) {
 		return false
 	}
-	restorer, ok := t.space.word(t.at.sp, t.space.wordSize())
+	restorer, ok := t.returnsTo()
 	if !ok {
 		return false
 	}
 	t.truth.signal(point{pc: pc, sp: sp}, t.at, restorer)
 	s.report.Signals++
 	return true
-}
-
-// savedContext reads PC and SP that a signal frame at sp saved. Layouts: struct rt_sigframe in
-// linux/arch/x86/include/asm/sigframe.h; struct sigcontext_64 and sigcontext_32 in sigcontext.h.
-// 64-bit: pretcode 8, ucontext: flags, link, stack 40, then gregs: rsp is the 16th, rip the 17th.
-// 32-bit: pretcode, sig, then sigcontext, or with siginfo: pretcode, sig, two pointers, siginfo 128,
-// ucontext: flags, link, stack 20; in sigcontext esp is at 28, eip at 56.
-func (s *space) savedContext(sp uint64) (pc, saved uint64, ok bool) {
-	var b [256]byte
-	if n, _ := s.ReadMem(b[:], memAddr(sp)); n < len(b) {
-		return 0, 0, false
-	}
-	if s.wide {
-		return binary.LittleEndian.Uint64(b[176:]), binary.LittleEndian.Uint64(b[168:]), true
-	}
-	context := 8
-	if info := binary.LittleEndian.Uint32(b[8:]); uint64(info) == sp+16 {
-		context = 16 + 128 + 20
-	}
-	word := func(i int) uint64 { return uint64(binary.LittleEndian.Uint32(b[context+i:])) }
-	return word(56), word(28), true
 }
 
 // compareAndResume compares the stack of t if it is its turn, and lets it run one instruction.

@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package exact
 
@@ -76,17 +76,6 @@ func wait(tid int) (int, unix.WaitStatus, error) {
 
 func ptrace(request, tid int, addr, data uintptr) error {
 	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, data, 0, 0)
-	if e != 0 {
-		return e
-	}
-	return nil
-}
-
-// registers reads the registers of a stopped thread. For a 32-bit thread too they come in the
-// 64-bit layout: the tracer's decides.
-func registers(tid int, r *unix.PtraceRegs) error {
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGS, uintptr(tid), 0,
-		uintptr(unsafe.Pointer(r)), 0, 0)
 	if e != 0 {
 		return e
 	}

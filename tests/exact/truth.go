@@ -25,6 +25,7 @@ type entry struct {
 // Truth is the true chain of frames of one thread. It is not safe for concurrent use.
 type Truth struct {
 	word   uint64 // bytes of a return address
+	link   bool   // a call leaves its return address in a register: its slot is SP at the call
 	cur    *strand
 	parked []*strand
 	steps  uint64
@@ -63,6 +64,11 @@ func (t *Truth) clone() *Truth {
 func (t *Truth) step(in instruction, before, after point) {
 	t.steps++
 	switch {
+	case in.kind == call && t.link:
+		t.inJump = false
+		t.cur.push(entry{slot: before.sp, addr: before.pc + uint64(in.len)})
+	case in.kind == ret && t.link:
+		t.linkReturned(after)
 	case in.kind == call && after.sp == before.sp-t.word:
 		t.inJump = false
 		if !in.reads {
@@ -93,6 +99,20 @@ func (t *Truth) returned(before, after point) {
 		t.Odd++
 	}
 	t.cur.dropBelow(after.sp, 0)
+}
+
+// linkReturned handles the return of a function whose return address a register held: SP is what it was at the call.
+func (t *Truth) linkReturned(after point) {
+	t.inJump = false
+	switch e := t.cur.top(); {
+	case e != nil && e.slot == after.sp && e.addr == after.pc:
+		t.cur.pop()
+	case e != nil && e.slot == after.sp:
+		t.Odd++
+		t.cur.pop()
+	default: // it goes on elsewhere: a context is resumed so
+		t.cur.dropBelow(after.sp, 0)
+	}
 }
 
 // moved handles any other change of SP.

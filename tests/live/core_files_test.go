@@ -26,7 +26,7 @@ func ownCrash(t *testing.T) *crashedProgram {
 	}
 	s.core = crashed(t, s.program, "null")
 	o := show(t, s.core)
-	if s.want = o.stdout; o.status != 0 || o.stderr != "" || !strings.Contains(s.want, "fall+") {
+	if s.want = o.stdout; o.status != 0 || o.stderr != "" || !strings.Contains(s.want, "  fall ") {
 		t.Fatalf("status %d, %s\n%s", o.status, o.stderr, s.want)
 	}
 	return s
@@ -41,8 +41,8 @@ func TestCoreFiles(t *testing.T) {
 	}
 	o := show(t, s.core)
 	if o.status != 1 || !strings.Contains(o.stderr, `find "`+s.program+`" (build id `) ||
-		!strings.Contains(o.stderr, "Name the program after the core") || !strings.Contains(o.stdout, "[prog+0x") ||
-		strings.Contains(o.stdout, "fall+") {
+		!strings.Contains(o.stderr, "Name the program after the core") || !strings.Contains(o.stdout, "  prog+0x") ||
+		strings.Contains(o.stdout, "  fall ") {
 		t.Errorf("without the program: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	if o := show(t, s.core, moved); o.stdout != s.want || o.status != 0 || o.stderr != "" {
@@ -50,12 +50,12 @@ func TestCoreFiles(t *testing.T) {
 	}
 	other := program(t, "threads")
 	o = show(t, s.core, other)
-	if o.status != 1 || !strings.Contains(o.stderr, `refuse "`+other) || strings.Contains(o.stdout, "fall+") {
+	if o.status != 1 || !strings.Contains(o.stderr, `refuse "`+other) || strings.Contains(o.stdout, "  fall ") {
 		t.Errorf("with another program named: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	copyFile(t, other, s.program)
 	o = show(t, s.core)
-	if o.status != 1 || !strings.Contains(o.stderr, "refuse") || strings.Contains(o.stdout, "fall+") {
+	if o.status != 1 || !strings.Contains(o.stderr, "refuse") || strings.Contains(o.stdout, "  fall ") {
 		t.Errorf("with another at its path: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	root := room(t)
@@ -65,10 +65,10 @@ func TestCoreFiles(t *testing.T) {
 	}
 	copyFile(t, moved, inRoot)
 	o = show(t, s.core, "--sysroot", root)
-	if o.status != 1 || !strings.Contains(o.stdout, "fall+") || !strings.Contains(o.stderr, "libc.so.6") {
+	if o.status != 1 || !strings.Contains(o.stdout, "  fall ") || !strings.Contains(o.stderr, "libc.so.6") {
 		t.Errorf("below a root without the C library: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
-	if o := show(t, s.core, moved); o.status != 0 || !strings.Contains(o.stdout, "fall+") {
+	if o := show(t, s.core, moved); o.status != 0 || !strings.Contains(o.stdout, "  fall ") {
 		t.Errorf("with one named and another at its path: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	if err := os.Remove(s.program); err != nil {

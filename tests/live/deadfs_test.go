@@ -67,11 +67,11 @@ func TestDeadFileSystemDump(t *testing.T) {
 				return err == nil && !strings.HasPrefix(string(call), fmt.Sprint(syscall.SYS_RT_SIGTIMEDWAIT)+" ")
 			})
 		}
-		o := execute(t, deadBound, fpstack, "-p", strconv.Itoa(pid))
+		o := execute(t, deadBound, fpstack, "--all", "-p", strconv.Itoa(pid))
 		if o.status != 1 || !strings.Contains(o.stderr, noAnswer(path)) {
 			t.Errorf("status %d, want 1 and the file named\n%s", o.status, o.stderr)
 		}
-		if !strings.Contains(o.stdout, "__libc_start_main") || !strings.Contains(o.stdout, "[flicker+0x") {
+		if !strings.Contains(o.stdout, "__libc_start_main") || !strings.Contains(o.stdout, "  flicker+0x") {
 			t.Errorf("no stack with names of libc and addresses of the program:\n%s", o.stdout)
 		}
 		if got := strings.Contains(o.stdout, "! not stopped: "); got != faulting {

@@ -101,7 +101,7 @@ func TestDebuginfod(t *testing.T) {
 	})
 	t.Run("fetched", func(t *testing.T) {
 		o := r.run(t, url, append(dump, "--debuginfod")...)
-		if o.status != 0 || strings.Count(o.stdout, "descend+") != 5 || !strings.Contains(o.stdout, "threads.c:") ||
+		if o.status != 0 || strings.Count(o.stdout, " descend ") != 5 || !strings.Contains(o.stdout, "threads.c:") ||
 			o.stderr != "" {
 			t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)
 		}
@@ -117,7 +117,7 @@ func TestDebuginfod(t *testing.T) {
 	t.Run("from the cache, and no server", func(t *testing.T) {
 		// libc's debug file is here; the rest asks nobody but for the vDSO, if a frame lies in it.
 		o := r.run(t, "http://127.0.0.1:1", append(dump, "--debuginfod")...)
-		if !strings.Contains(o.stdout, "descend+") {
+		if !strings.Contains(o.stdout, " descend ") {
 			t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)
 		}
 	})
@@ -134,7 +134,8 @@ func TestDebuginfod(t *testing.T) {
 		o := execute(t, bound, "env", "DEBUGINFOD_URLS="+url, "DEBUGINFOD_CACHE_PATH="+room(t), "TERM=xterm", script,
 			"-q", "-e", "-c",
 			fpstack+" --debuginfod -p "+r.pid, "/dev/null")
-		if !strings.Contains(o.stdout, "downloading debug file "+r.id[:12]) || !strings.Contains(o.stdout, "descend+") {
+		if !strings.Contains(o.stdout, "downloading debug file "+r.id[:12]) ||
+			!strings.Contains(o.stdout, " descend ") {
 			t.Errorf("status %d, %q", o.status, o.stdout)
 		}
 	})
@@ -147,7 +148,7 @@ func TestDebuginfodRefusals(t *testing.T) {
 		t.Errorf("no server named: status %d, %q; want 64 and the variable's name", o.status, o.stderr)
 	}
 	o := r.run(t, "http://127.0.0.1:1", "-p", r.pid, "--debuginfod")
-	if o.status != 1 || !strings.Contains(o.stderr, "127.0.0.1:1") || !strings.Contains(o.stdout, "pause+") {
+	if o.status != 1 || !strings.Contains(o.stderr, "127.0.0.1:1") || !strings.Contains(o.stdout, "  pause ") {
 		t.Errorf("nobody listens: status %d, want 1 and the rest of the dump\n%s%s", o.status, o.stdout, o.stderr)
 	}
 }
@@ -182,7 +183,7 @@ func TestDebuginfodSilentServer(t *testing.T) {
 	if got := <-states; got != "SSS" {
 		t.Errorf("states of the threads while the server is queried: %q, want SSS", got)
 	}
-	if o.status != 1 || !strings.Contains(o.stderr, "no answer within 2s") || !strings.Contains(o.stdout, "pause+") {
+	if o.status != 1 || !strings.Contains(o.stderr, "no answer within 2s") || !strings.Contains(o.stdout, "  pause ") {
 		t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)
 	}
 }

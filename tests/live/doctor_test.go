@@ -344,13 +344,13 @@ func TestCapabilityAlone(t *testing.T) {
 			"70", "30"}
 		p := launch(t, exec.Command(installed(t, "setpriv"), line...)).ready(t)
 		who := capable(t, strconv.Itoa(p.pid))
-		o := who.fpstack(t, "--no-group")
-		root := show(t, "--no-group", "-p", who.pid)
-		if o.status != 0 || strings.Count(o.stdout, "\nthread ") != strings.Count(root.stdout, "\nthread ") ||
+		o := who.fpstack(t, "--no-group", "-v")
+		root := show(t, "--no-group", "-v", "-p", who.pid)
+		if o.status != 0 || strings.Count(o.stdout, "\n  #0 ") != strings.Count(root.stdout, "\n  #0 ") ||
 			!strings.Contains(o.stdout, "work_") {
 			t.Errorf("of user %s: status %d, %s\n%s\nroot gets\n%s", user, o.status, o.stderr, o.stdout, root.stdout)
 		}
-		waits := regexp.MustCompile(`(?m)^thread .* S  (futex\(.*)$`)
+		waits := regexp.MustCompile(`(?m)^\d+ .* S  (futex\(.*)$`)
 		if got, want := waits.FindStringSubmatch(o.stdout), waits.FindStringSubmatch(root.stdout); got == nil ||
 			want == nil || got[1] != want[1] {
 			t.Errorf("of user %s: the call that its main thread waits in is %q, root gets %q", user, got, want)
@@ -373,7 +373,8 @@ func TestCapabilityAlone(t *testing.T) {
 	cat := launch(t, cmd)
 	await(t, "cat waits for input", func() bool { return stateOf(cat.pid) == 'S' && callOf(cat.pid) == "0" })
 	o := capable(t, strconv.Itoa(cat.pid)).fpstack(t)
-	if o.status != 1 || !strings.Contains(o.stdout, "read(0, ") || !strings.Contains(o.stderr, "CAP_DAC_READ_SEARCH") {
+	if o.status != 1 || !strings.Contains(o.stdout, "  waits in read(0)\n") ||
+		!strings.Contains(o.stderr, "CAP_DAC_READ_SEARCH") {
 		t.Errorf("a file that has no name: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 }

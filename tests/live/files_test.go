@@ -87,7 +87,7 @@ func TestReplacedExecutableWithoutRights(t *testing.T) {
 	o := execute(t, bound, installed(t, "setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups", fpstack,
 		"-p", strconv.Itoa(p.pid))
 	checkEnd(t, o, nil)
-	if o.status > 1 || strings.Count(o.stdout, "descend+") < 5 {
+	if o.status > 1 || strings.Count(o.stdout, " descend ") < 5 {
 		t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)
 	}
 }

@@ -245,7 +245,8 @@ func TestManyGoroutines(t *testing.T) {
 	}
 	o := show(t, "-p", strconv.Itoa(r.pid))
 	for _, text := range []string{"10000 goroutines ", " [chan receive]:\n", "created by main.main in goroutine 1",
-		"goroutines of the runtime itself (-v shows them)", "  idle: ", "[syscall, locked to thread]:\n  on thread "} {
+		"goroutines of the runtime itself (-v shows them)", " idle thread",
+		"[syscall, locked to thread]:\n  on thread "} {
 		if !strings.Contains(o.stdout, text) {
 			t.Errorf("no %q in the text:\n%s", text, o.stdout)
 		}

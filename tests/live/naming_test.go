@@ -172,7 +172,7 @@ func TestStrippedProgram(t *testing.T) {
 		checkLined(t, p.pid, "--debug-dir", filepath.Join(dir, "first"), "--debug-dir", filepath.Join(dir, "second"))
 		relative := exec.Command("sh", "-c", `cd "$0" && exec "$@"`, dir, fpstack, "-p", strconv.Itoa(p.pid),
 			"--debug-dir", "second")
-		if out, err := relative.Output(); err != nil || !strings.Contains(string(out), "descend+") {
+		if out, err := relative.Output(); err != nil || !strings.Contains(string(out), " descend ") {
 			t.Errorf("a relative --debug-dir: %v\n%s", err, out)
 		}
 	})
@@ -336,7 +336,7 @@ func TestDebugFilesInUserNamespace(t *testing.T) {
 		script := `"$1/inside" 2 5 >"$1/out" & until grep -q R "$1/out"; do sleep 0.01; done
 			"$2" -p $! --debug-dir "$1/usr/lib/debug"; s=$?; kill $!; exit $s`
 		o := execute(t, bound, installed(t, "unshare"), "-Ur", "sh", "-c", script, "sh", root, fpstack)
-		if o.status != 0 || strings.Count(o.stdout, "threads.c:") < 7 || !strings.Contains(o.stdout, "thread_main+") {
+		if o.status != 0 || strings.Count(o.stdout, "threads.c:") < 7 || !strings.Contains(o.stdout, " thread_main ") {
 			t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)
 		}
 	})

@@ -106,8 +106,8 @@ func spinning(t *testing.T) *target {
 func TestNoStopOfRunning(t *testing.T) {
 	p := spinning(t)
 	o := show(t, "--no-stop", "-p", strconv.Itoa(p.pid))
-	running := regexp.MustCompile(`(?m)^thread \d+ "spin"  R\n  ! not stopped: runs, and nothing is stopped; ` +
-		`CPU time [^,]+, ready without a CPU [^,]+, put on a CPU [\d,]+ times?\n(thread|2 threads)`)
+	running := regexp.MustCompile(`(?m)^\d+ "spin"  computes\n  ! not stopped: runs, and nothing is stopped; ` +
+		`CPU time [^,]+, ready without a CPU [^,]+, put on a CPU [\d,]+ times?\n\d`)
 	if o.status != 1 || !running.MatchString(o.stdout) ||
 		!strings.Contains(o.stderr, "1 thread ran, shown without a stack: that takes a stop") {
 		t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)
@@ -140,7 +140,7 @@ func TestNoStopOfTraced(t *testing.T) {
 			note := `  ! process ` + pid + ` is traced by process ` + tracerOf(pid) + ` "` + tt.name +
 				`": shown without a stop, as with --no-stop` + "\n"
 			if o.status != 0 || o.stderr != "" || strings.Count(o.stdout, note) != 1 ||
-				!strings.Contains(o.stdout, "nothing stopped\n") || strings.Count(o.stdout, "  descend") != 10 {
+				!strings.Contains(o.stdout, "nothing stopped\n") || strings.Count(o.stdout, " descend ") != 10 {
 				t.Errorf("status %d, want 0 and %q\n%s%s", o.status, note, o.stdout, o.stderr)
 			}
 			if now := tracerOf(pid); now == "0" {
@@ -161,7 +161,7 @@ func TestNoStopWherePtraceIsRefused(t *testing.T) {
 	for _, how := range []string{"eperm", "enosys"} {
 		o := execute(t, bound, enterable(t, "noptrace"), how, fpstack, "-p", pid)
 		if o.status != 0 || strings.Count(o.stdout, ": shown without a stop, as with --no-stop\n") != 1 ||
-			strings.Count(o.stdout, "  descend") != 10 {
+			strings.Count(o.stdout, " descend ") != 10 {
 			t.Errorf("%s: status %d\n%s%s", how, o.status, o.stdout, o.stderr)
 		}
 	}

@@ -174,7 +174,7 @@ var lockTests = []struct {
 		`^thread {t1} .*  S  waits for mutex {m0}`, `moved there from its condition variable`}},
 	{scenario: "cond-stuck", want: []string{
 		`^cycle of waits: nobody but these 2 threads`,
-		`^  thread {pid} .* waits for the end of {t0} "`}, never: `^deadlock`,
+		`^  thread {pid} .* waits for thread {t0} ".*" to end`}, never: `^deadlock`,
 		muslWant: []string{`^cycle of waits: nobody but these 2 threads`}},
 	{scenario: "sem", want: []string{`  S  waits for semaphore {sem}$`},
 		muslWant: []string{`  S  waits for rwlock or semaphore {sem}`}},
@@ -189,9 +189,9 @@ var lockTests = []struct {
 	{scenario: "barrier", want: []string{`  S  waits for barrier {barrier} \(1 of 3 threads have come\)$`}},
 	{scenario: "join", want: []string{
 		`^deadlock: 2 threads wait for each other$`,
-		`^  thread {t0} .* waits for the end of {t1} "`,
+		`^  thread {t0} .* waits for thread {t1} ".*" to end`,
 		`^  thread {t1} .* waits for mutex {m0} held by {t0} "`},
-		muslWant: []string{`^thread {t0} .*  S  waits for the end of {t1} "`}},
+		muslWant: []string{`^thread {t0} .*  S  waits for thread {t1} ".*" to end`}},
 	{scenario: "stdio", want: []string{`^thread {t1} .*  S  waits for lock of a stdio FILE 0x\w+ held by {t0} "`},
 		muslWant: []string{`^thread {t1} .*  S  waits for lock of a stdio FILE 0x\w+ held by {t0} "`}},
 	{scenario: "handler", amd64: true, want: []string{
@@ -361,8 +361,8 @@ func TestWaitsOfLanguages(t *testing.T) {
 		{"locks-parking", "once", []string{`  S  waits for parking_lot Once {once}, who runs it is not recorded$`},
 			`^deadlock`},
 		{"locks-parking-stripped", "mutex", []string{`^no deadlock found`}, `^deadlock|held by|condition|semaphore`},
-		{"locks-cgo", "idle", []string{`idle: no goroutine to run`}, `^deadlock|^cycle`},
-		{"locks-cgo-stripped", "idle", []string{`idle: no goroutine to run`}, `^deadlock|^cycle`},
+		{"locks-cgo", "idle", []string{`idle: Go threads without a goroutine`}, `^deadlock|^cycle`},
+		{"locks-cgo-stripped", "idle", []string{`idle: Go threads without a goroutine`}, `^deadlock|^cycle`},
 		{"locks-cgo", "server", []string{`idle: `}, `^deadlock|^cycle`},
 		{"locks-cgo", "cgo", both, ""},
 		{"locks-cgo-stripped", "cgo", both, ""},
@@ -425,7 +425,7 @@ func TestWaitsStopNothing(t *testing.T) {
 	for range 20 {
 		waitsOf(t, "-p", strconv.Itoa(l.pid))
 	}
-	stacks := show(t, "--no-stop", strconv.Itoa(l.pid))
+	stacks := show(t, "--no-stop", "-v", strconv.Itoa(l.pid))
 	for _, want := range []string{"nothing stopped\n", "\ndeadlock: ", "held by ", "pthread_mutex_lock",
 		"  start_thread+"} {
 		if !strings.Contains(stacks.stdout, want) {

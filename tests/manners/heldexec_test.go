@@ -166,7 +166,7 @@ func TestHeldExecCommand(t *testing.T) {
 	}
 	r = fpstackOn(t, held.pid)
 	said := strings.Contains(r.out+r.err, "is in execve")
-	if !said || !strings.Contains(r.out, "execute+") || r.took > returnBound {
+	if !said || !strings.Contains(r.out, " execute ") || r.took > returnBound {
 		t.Errorf("dump: status %d after %v\n%s\n%s", r.status, r.took, r.out, r.err)
 	}
 }

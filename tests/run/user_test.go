@@ -120,7 +120,7 @@ func TestCoreWithoutRights(t *testing.T) {
 				t.Errorf("%v of %+v (%v)", info.Mode(), info.Sys(), err)
 			}
 			got, err := exec.Command(fpstack, core).CombinedOutput()
-			if err != nil || !strings.Contains(string(got), "deposit+") {
+			if err != nil || !strings.Contains(string(got), " deposit ") {
 				t.Errorf("%v\n%s", err, got)
 			}
 		})

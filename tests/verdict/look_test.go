@@ -36,7 +36,6 @@ type answer struct {
 	}
 	status int
 	text   string // the JSON
-	dumped string // what the culprit waits for, where it is not in Waits
 }
 
 type verdictOf struct {
@@ -201,7 +200,7 @@ func (a *answer) commandLine(pid int) string {
 func (a *answer) waits() string {
 	who := a.Verdict.Culprit
 	if who == nil || a.Waits == nil {
-		return a.dumped
+		return ""
 	}
 	for _, t := range a.Waits.Threads {
 		if t.Wait != nil && (t.TID == who.TID || who.TID == 0 && t.TID == who.PID) {

@@ -81,7 +81,7 @@ func (r *Runtime) gilFacts(s *snapshot.Snapshot, own owners, g gil, out map[int]
 		if !waiters[t.TID] || t == holder {
 			continue
 		}
-		text := "waits for " + g.name()
+		text := profile.WaitFact + g.name()
 		switch {
 		case holder != nil:
 			text += fmt.Sprintf(", held by %d", holder.TID)

@@ -5,18 +5,19 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// idle are the functions in which a thread of the runtime sleeps while it has no goroutine to run, and what each says.
+// idle are the functions in which a thread of the runtime sleeps while it has no goroutine to run, and what such
+// threads are called.
 // Source: runtime/proc.go.
 var idle = map[string]string{
 	"runtime.stopm":          noGoroutine,
 	"runtime.findRunnable":   noGoroutine,
-	"runtime.sysmon":         "thread of the Go runtime that watches the others",
-	"runtime.templateThread": "thread of the Go runtime that makes others",
-	"runtime.stoplockedm":    "waits for the goroutine that is locked to it",
+	"runtime.sysmon":         "Go sysmon",
+	"runtime.templateThread": "Go thread template",
+	"runtime.stoplockedm":    "Go threads locked to a goroutine that waits",
 	"runtime.startlockedm":   noGoroutine,
 }
 
-const noGoroutine = "no goroutine to run"
+const noGoroutine = "Go threads without a goroutine"
 
 // maxIdleDepth is how many frames are below those functions at most: the wait itself.
 const maxIdleDepth = 6

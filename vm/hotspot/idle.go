@@ -7,20 +7,20 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// idleIn are the methods of the JDK in which its threads wait for work to come, and what they wait for.
+// idleIn are the methods of the JDK in which its threads wait for work to come, and what such threads are called.
 var idleIn = map[string]string{
-	"java.util.concurrent.ThreadPoolExecutor.getTask":          "waits for work (thread pool of Java)",
-	"java.util.concurrent.ForkJoinPool.awaitWork":              "waits for work (fork-join pool of Java)",
-	"java.util.concurrent.ForkJoinPool.runWorker":              "waits for work (fork-join pool of Java)",
-	"java.util.TimerThread.mainLoop":                           "waits for timers (Java)",
-	"java.lang.ref.Reference.waitForReferencePendingList":      "waits for references (Java)",
-	"java.lang.ref.Reference.processPendingReferences":         "waits for references (Java)",
-	"java.lang.ref.Finalizer$FinalizerThread.run":              "waits for finalizers (Java)",
-	"jdk.internal.ref.CleanerImpl.run":                         "waits for cleaners (Java)",
-	"java.lang.ref.Reference.tryHandlePending":                 "waits for references (Java)",
-	"java.lang.ProcessHandleImpl$1.run":                        "waits for processes (Java)",
-	"sun.nio.fs.LinuxWatchService$Poller.run":                  "waits for changes of files (Java)",
-	"java.util.concurrent.ScheduledThreadPoolExecutor.getTask": "waits for work (thread pool of Java)",
+	"java.util.concurrent.ThreadPoolExecutor.getTask":          "Java thread pool",
+	"java.util.concurrent.ForkJoinPool.awaitWork":              "Java fork-join pool",
+	"java.util.concurrent.ForkJoinPool.runWorker":              "Java fork-join pool",
+	"java.util.TimerThread.mainLoop":                           "Java timers",
+	"java.lang.ref.Reference.waitForReferencePendingList":      "Java finalizers",
+	"java.lang.ref.Reference.processPendingReferences":         "Java finalizers",
+	"java.lang.ref.Finalizer$FinalizerThread.run":              "Java finalizers",
+	"jdk.internal.ref.CleanerImpl.run":                         "Java finalizers",
+	"java.lang.ref.Reference.tryHandlePending":                 "Java finalizers",
+	"java.lang.ProcessHandleImpl$1.run":                        "Java processes",
+	"sun.nio.fs.LinuxWatchService$Poller.run":                  "Java file watcher",
+	"java.util.concurrent.ScheduledThreadPoolExecutor.getTask": "Java thread pool",
 }
 
 // below are prefixes of what those methods wait in.

@@ -41,10 +41,9 @@ const (
 	serves            // of what the JVM does now and then
 )
 
-// idleRoles says what threads wait for that have one of the JVM's own roles.
+// idleRoles says what threads are called that have one of the JVM's own roles and wait for work.
 var idleRoles = map[part]string{
-	collects: "waits for work (garbage collector of Java)", compiles: "waits for work (compiler of Java)",
-	operates: "waits for work (VM thread of Java)", serves: "waits for work (service thread of Java)",
+	collects: "GC", compiles: "JIT compilers", operates: "JVM", serves: "JVM",
 }
 
 // Names of variables.

@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 // Command exact steps a program and prints at how many instructions the walked stack is the
 // true one, with the first misses of each place. It is for developers of package unwind:

@@ -1,0 +1,94 @@
+package exact
+
+import (
+	"encoding/binary"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fpstack/fpstack/regs"
+)
+
+const (
+	hasLink    = true
+	callLength = 4
+	linkReg    = 30
+)
+
+func isWide(*unix.PtraceRegs) bool { return true }
+
+func place(r *unix.PtraceRegs) point { return point{pc: r.Pc, sp: r.Sp} }
+
+// callOf is the number of the system call that r is about to make, and its first arguments: behind it x0 is the result.
+func callOf(r *unix.PtraceRegs) (nr uint64, args [2]uint64) {
+	return r.Regs[8], [2]uint64{r.Regs[0], r.Regs[1]}
+}
+
+// returnsTo is where a function that t has just entered returns to.
+func (t *thread) returnsTo() (uint64, bool) { return t.regs.Regs[linkReg] &^ pacMask(t.tid), true }
+
+func (s *space) decode(b []byte) instruction { return decodeARM64(b) }
+
+// Sets of registers: linux/include/uapi/linux/elf.h.
+const (
+	notePRStatus = 1
+	notePACMask  = 0x406
+)
+
+// pacMask has the bits of return addresses that sign them, 0 where the processor signs none.
+func pacMask(tid int) uint64 {
+	var masks [2]uint64
+	if getSet(tid, notePACMask, unsafe.Pointer(&masks), unsafe.Sizeof(masks)) != nil {
+		return 0
+	}
+	return masks[1]
+}
+
+func getSet(tid int, note uintptr, to unsafe.Pointer, size uintptr) error {
+	iov := unix.Iovec{Base: (*byte)(to), Len: uint64(size)}
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), note,
+		uintptr(unsafe.Pointer(&iov)), 0, 0)
+	if e != 0 {
+		return e
+	}
+	return nil
+}
+
+// registers reads the registers of a stopped thread.
+func registers(tid int, r *unix.PtraceRegs) error {
+	return getSet(tid, notePRStatus, unsafe.Pointer(r), unsafe.Sizeof(*r))
+}
+
+// registers converts what ptrace gave.
+func (t *thread) registers() (*regs.Registers, error) {
+	r, err := regs.ARM64.Decode(unsafe.Slice((*byte)(unsafe.Pointer(&t.regs)), unsafe.Sizeof(t.regs)))
+	return &r, err
+}
+
+// installs reports whether a system call, rt_sigaction(2), sets what SIGUSR1 does.
+func (t *thread) installs(nr uint64, args [2]uint64) bool {
+	return nr == unix.SYS_RT_SIGACTION && args[0] == uint64(unix.SIGUSR1) && args[1] != 0
+}
+
+// changesMappings reports whether a system call may change the mappings.
+func (s *space) changesMappings(nr uint64) bool {
+	switch nr {
+	case unix.SYS_MMAP, unix.SYS_MPROTECT, unix.SYS_MUNMAP, unix.SYS_BRK, unix.SYS_MREMAP,
+		unix.SYS_SHMAT, unix.SYS_SHMDT:
+		return true
+	}
+	return false
+}
+
+// isSigreturn reports whether a system call ends a signal handler.
+func (s *space) isSigreturn(nr uint64) bool { return nr == unix.SYS_RT_SIGRETURN }
+
+// savedContext reads PC and SP that a signal frame at sp saved: siginfo 128, ucontext to its sigcontext 176, the
+// address of a fault 8, x0 to x30, sp, pc. Source: struct rt_sigframe in linux/arch/arm64/kernel/signal.c.
+func (s *space) savedContext(sp uint64) (pc, saved uint64, ok bool) {
+	var b [576]byte
+	if n, _ := s.ReadMem(b[:], memAddr(sp)); n < len(b) {
+		return 0, 0, false
+	}
+	return binary.LittleEndian.Uint64(b[568:]), binary.LittleEndian.Uint64(b[560:]), true
+}
