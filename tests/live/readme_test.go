@@ -22,7 +22,7 @@ var typed = map[string]struct {
 	program string
 	args    []string
 }{
-	"fpstack worker":                      {"worker.py", []string{"worker.py"}},
+	"fpstack 4130":                        {"worker.py", []string{"worker.py"}},
 	"fpstack deadlock":                    {"deadlock", []string{"deadlock"}},
 	"fpstack deadlock --source":           {"deadlock", []string{"deadlock", "--source"}},
 	"fpstack deadlock --waits":            {"deadlock", []string{"deadlock", "--waits"}},
