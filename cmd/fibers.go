@@ -25,7 +25,7 @@ func newFibers() choice {
 // register adds the flags to f.
 func (o *fiberOptions) register(f *pflag.FlagSet) {
 	o.fibers = newFibers()
-	f.Var(&o.fibers, "fibers", "goroutines, tasks of asyncio, greenlets and virtual threads that no thread runs")
+	f.Var(&o.fibers, "fibers", "goroutines, tasks, greenlets, virtual threads, async functions that no thread runs")
 	f.BoolVar(&o.locals, "locals", false, "show the local variables of Python; may show secrets")
 }
 

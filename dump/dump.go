@@ -30,6 +30,8 @@ type Options struct {
 	MaxFrames int // of a thread; 0: no limit but that of a process
 	Fibers    Fibers
 	Locals    bool // the local variables of frames too, where a runtime knows them
+
+	uncopied bool // nothing of the process as a whole was copied
 }
 
 // Walk walks the stacks of one process. It is for one goroutine at a time.
@@ -67,7 +69,7 @@ func New(table *maps.Table, image module.Image, opt Options) *Walk {
 	w.set.Charge(opt.Names.Budget)
 	w.runtimes.Scan(w.set)
 	w.loops.finder = w.runtimes.Loops()
-	w.fibers.open(w.runtimes, opt.Fibers)
+	w.fibers.open(w.runtimes, &opt)
 	return w
 }
 
@@ -78,7 +80,9 @@ func (w *Walk) Copiers() []snapshot.Copier { return w.runtimes.DumpCopiers() }
 func (w *Walk) ProcessCopiers() []snapshot.ProcessCopier {
 	var all []snapshot.ProcessCopier
 	for _, l := range w.fibers.listers {
-		all = append(all, l)
+		if c, ok := l.(snapshot.ProcessCopier); ok {
+			all = append(all, c)
+		}
 	}
 	if w.opt.Locals {
 		all = append(all, w.runtimes.LocalsCopiers()...)

@@ -27,6 +27,7 @@ const (
 type fiberWalk struct {
 	mode    Fibers
 	listers []vm.FiberLister
+	notes   []string         // what may be missing
 	refused map[string]error // why those of a kind are not listed
 	fibers  []snapshot.Fiber
 	ends    []int // of listers: behind the last of fibers that each listed
@@ -51,13 +52,16 @@ type fiberStack struct {
 }
 
 // open learns where the fibers of the process are, before it is stopped.
-func (w *fiberWalk) open(runtimes *vm.Process, mode Fibers) {
-	w.mode, w.refused = mode, map[string]error{}
-	if mode == NoFibers {
+func (w *fiberWalk) open(runtimes *vm.Process, opt *Options) {
+	w.mode, w.refused = opt.Fibers, map[string]error{}
+	if w.mode == NoFibers {
 		return
 	}
 	for _, l := range runtimes.FiberListers() {
 		kind := l.FiberKind()
+		if _, copies := l.(snapshot.ProcessCopier); copies && opt.uncopied {
+			continue
+		}
 		switch present, err := l.OpenFibers(); {
 		case err != nil:
 			w.refused[kind] = errors.Join(w.refused[kind], err)
@@ -72,7 +76,10 @@ func (w *fiberWalk) open(runtimes *vm.Process, mode Fibers) {
 func (w *fiberWalk) list(snap *snapshot.Snapshot) map[int]mem.Span[mem.Addr] {
 	for _, l := range w.listers {
 		fibers, err := l.Fibers(snap)
-		if err != nil {
+		switch {
+		case errors.Is(err, vm.ErrChanged) && w.mode != AskedFibers:
+			w.notes = append(w.notes, err.Error())
+		case err != nil:
 			snap.Problems = append(snap.Problems, err.Error())
 		}
 		w.fibers = append(w.fibers, fibers...)
@@ -154,6 +161,7 @@ func (w *fiberWalk) keep(createdBy mem.Addr) int {
 
 // report says in d why fibers are not listed: as a problem where they were asked for, else as a note.
 func (w *fiberWalk) report(d *profile.Dump) {
+	d.Notes = append(d.Notes, w.notes...)
 	asked := w.mode == AskedFibers
 	for _, kind := range slices.Sorted(gomaps.Keys(w.refused)) {
 		if asked {
@@ -163,7 +171,7 @@ func (w *fiberWalk) report(d *profile.Dump) {
 		}
 	}
 	if asked && len(w.listers) == 0 && len(w.refused) == 0 {
-		d.Problems = append(d.Problems, "no goroutines, tasks or greenlets: no runtime that has them, or none that "+
-			"can be read")
+		d.Problems = append(d.Problems, "no goroutines, tasks, greenlets or async calls: no runtime that has them, or "+
+			"none that can be read")
 	}
 }

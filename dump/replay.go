@@ -91,11 +91,9 @@ func (r *Replayer) walk(first *snapshot.Snapshot) (*Walk, *memory) {
 			return nil, fmt.Errorf("open %q: which file it was is %w", m.Path, ErrNotSaved)
 		}
 		return r.open(&first.Files[i])
-	}, Path: memory.open}
+	}, Path: memory.open, Search: memory.search, Replayed: true}
 	opt := r.opt
-	if len(first.Whole) == 0 { // they were not copied
-		opt.Fibers = NoFibers
-	}
+	opt.uncopied = len(first.Whole) == 0
 	return New(first.Maps, image, opt), memory
 }
 
@@ -150,13 +148,15 @@ type memory struct {
 	absent absent
 	first  *mem.Overlay
 	now    *mem.Overlay
+	held   maps.Spans // of first
 
 	contents, earlier []snapshot.Content // of the batch that is walked, and of the first one
 }
 
 func newMemory(first *snapshot.Snapshot) *memory {
 	m := &memory{absent: absent{first.Maps}, contents: first.Contents, earlier: first.Contents}
-	m.first = mem.NewOverlay(m.absent, sorted(first.Running)...)
+	ranges := sorted(first.Running)
+	m.first, m.held = mem.NewOverlay(m.absent, ranges...), spansOf(ranges)
 	m.now = m.first
 	return m
 }
@@ -168,6 +168,37 @@ func (m *memory) batch(s *snapshot.Snapshot) {
 
 // ReadMem implements [mem.Reader].
 func (m *memory) ReadMem(b []byte, addr mem.Addr) (int, error) { return m.now.ReadMem(b, addr) }
+
+// search implements Search of [module.Image]: what was read for the first batch of the mapping, as one piece where it
+// is.
+func (m *memory) search(mapping *maps.Mapping, yield func(at mem.Addr, b []byte) bool) error {
+	for _, s := range m.held {
+		start, end := max(s.Start, mapping.Start), min(s.End, mapping.End)
+		for start < end {
+			b := make([]byte, min(end-start, 1<<20))
+			if _, err := m.first.ReadMem(b, start); err != nil {
+				break
+			}
+			if !yield(start, b) {
+				return nil
+			}
+			start += mem.Addr(len(b))
+		}
+	}
+	return nil
+}
+
+// spansOf are the spans that ranges hold, which are sorted.
+func spansOf(ranges []mem.Range) (out maps.Spans) {
+	for _, r := range ranges {
+		if n := len(out); n > 0 && r.Start <= out[n-1].End {
+			out[n-1].End = max(out[n-1].End, r.End())
+		} else {
+			out = append(out, maps.Span{Start: r.Start, End: r.End()})
+		}
+	}
+	return out
+}
 
 // open opens a file that was saved with its content, as it was for the batch that is walked.
 func (m *memory) open(path string) (*module.File, error) {

@@ -41,6 +41,7 @@ func NewSaver(w io.Writer) *Saver { return &Saver{w: w} }
 // opened by their path and hold no program.
 func (s *Saver) Image(i module.Image) module.Image {
 	s.memory = mem.NewKeeper(i.Memory, maxRunning)
+	i.Scratch, i.Keep = i.Memory, s.memory.Keep
 	s.batches, s.last, s.err, s.short, s.walk, s.contents = 0, nil, nil, nil, nil, nil
 	i.Memory = s.memory
 	if open := i.Path; open != nil {

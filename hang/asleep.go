@@ -50,9 +50,12 @@ func (j *judging) where(n *node) string {
 
 // loop says what an event loop waits for: a connection that is open keeps it, and a timer ends its wait.
 func (j *judging) loop(n *node, l *profile.Loop) (rank, Kind, string) {
-	w := j.waiting[n.tid]
+	w, calls := j.waiting[n.tid], j.awaiting(n.pid)
+	if calls != "" {
+		calls = "; " + calls
+	}
 	if w.Listens {
-		return rankWork, Unknown, "waits for connections"
+		return rankWork, Unknown, "waits for connections" + calls
 	}
 	var open []string
 	for i := range l.Handles {
@@ -62,7 +65,7 @@ func (j *judging) loop(n *node, l *profile.Loop) (rank, Kind, string) {
 			continue
 		case h.HasIn:
 			return rankLoop, Unknown, fmt.Sprintf("waits for events; a %s is due in %s", text.Escape(h.Kind),
-				text.Duration(max(0, h.In)))
+				text.Duration(max(0, h.In))) + calls
 		}
 		open = append(open, handleName(h, w))
 	}
@@ -78,7 +81,7 @@ func (j *judging) loop(n *node, l *profile.Loop) (rank, Kind, string) {
 		}
 		words += "; open: " + strings.Join(open[:min(most, len(open))], ", ") + more
 	}
-	return rankLoop, Waiting, words
+	return rankLoop, Waiting, words + calls
 }
 
 // isKept reports whether something keeps an event loop but that other threads of its process may wake it.

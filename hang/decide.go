@@ -82,7 +82,10 @@ func (j *judging) unseen() *Verdict {
 	if words := j.ended(); words != "" {
 		return j.moving([]movement{{words, nil}})
 	}
-	v := &Verdict{Kind: Unknown, Sentence: "nothing could be sampled"}
+	v := &Verdict{Kind: Unknown, Sentence: "no process could be sampled"}
+	if len(j.c.Roots) == 1 && j.processes[j.c.Roots[0]] == nil {
+		v.Sentence = "it ended before it could be sampled"
+	}
 	for _, pid := range j.c.Roots {
 		if p := j.processes[pid]; p != nil && p.State == "Z" {
 			v.Sentence = fmt.Sprintf("%s had ended before, and its parent %s has not waited for it", j.process(pid),
@@ -165,11 +168,15 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 	if _, c.Frame = culpritFiber(d, of.fibers); c.Frame != nil {
 		return c
 	}
-	if t := j.sampled[tid]; t != nil {
+	t := j.sampled[tid]
+	if t != nil {
 		c.Frame = ownFrame(d, &t.Stack)
 	}
 	if c.Frame == nil {
 		_, c.Frame = culpritFiber(d, of.parked)
+	}
+	if c.Frame == nil && t != nil && t.Loop != nil {
+		_, c.Frame = culpritFiber(d, of.calls)
 	}
 	return c
 }

@@ -26,6 +26,7 @@ func (j *judging) evidence(v *Verdict, sinks []sink) *Verdict {
 				t.Class, t.Why))
 		}
 	}
+	j.lostCalls(v)
 	v.Because = v.Because[:min(len(v.Because), mostEvidence)]
 	shown := map[string]bool{}
 	for i := range sinks {
@@ -43,6 +44,20 @@ func (j *judging) evidence(v *Verdict, sinks []sink) *Verdict {
 		v.Because = append(v.Because, line)
 	}
 	return v
+}
+
+// lostCalls adds to v the async functions that nobody lets go on, of processes for which it does not blame one.
+func (j *judging) lostCalls(v *Verdict) {
+	for _, d := range j.dumps {
+		calls := j.of(d.Process.PID).calls
+		if len(calls) == 0 || lost(calls[0]) != 0 {
+			continue
+		}
+		if _, frame := culpritFiber(d, calls); frame == nil || v.Culprit != nil && v.Culprit.Frame == frame {
+			continue
+		}
+		v.Because = append(v.Because, "also: "+j.process(d.Process.PID)+" has "+j.awaiting(d.Process.PID))
+	}
 }
 
 // largestGroup says how many threads have the same stack, where they are many. "" where not.

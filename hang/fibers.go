@@ -22,7 +22,7 @@ func stuckFibers(d *profile.Dump, timers bool) (stuck, all []*profile.Fiber) {
 	for i := range d.Fibers {
 		f := &d.Fibers[i]
 		switch {
-		case f.System:
+		case f.System, f.Kind == profile.AsyncCall:
 			continue
 		case isOfSignals(d, f): // it hands them to who receives
 			outside = true
@@ -141,7 +141,7 @@ func waitingTasks(d *profile.Dump) (all []*profile.Fiber) {
 	}
 	for i := range d.Fibers {
 		f := &d.Fibers[i]
-		if f.System {
+		if f.System || f.Kind == profile.AsyncCall {
 			continue
 		}
 		if f.TID != 0 {
@@ -208,4 +208,50 @@ func culpritFiber(d *profile.Dump, all []*profile.Fiber) (*profile.Fiber, *profi
 		}
 	}
 	return nil, nil
+}
+
+// asyncCalls are the async functions of a program that wait for no other, but those of timers: what nobody lets go on
+// comes first.
+func asyncCalls(d *profile.Dump) (all []*profile.Fiber) {
+	awaits := map[uint64]bool{}
+	for i := range d.Fibers {
+		if f := &d.Fibers[i]; f.Kind == profile.AsyncCall {
+			for _, id := range f.AwaitedBy {
+				awaits[id] = true
+			}
+		}
+	}
+	for i := range d.Fibers {
+		f := &d.Fibers[i]
+		if f.Kind == profile.AsyncCall && !f.System && !awaits[f.ID] && f.Wait != profile.FiberTimer &&
+			f.Wait != profile.FiberRuns {
+			all = append(all, f)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *profile.Fiber) int { return cmp.Compare(lost(a), lost(b)) })
+	return all
+}
+
+// lost is 0 for what nobody lets go on.
+func lost(f *profile.Fiber) int {
+	if f.Wait == profile.FiberNobody {
+		return 0
+	}
+	return 1
+}
+
+// awaiting says what async functions of process pid wait for, by the first that is the user's own; "" for nothing.
+func (j *judging) awaiting(pid int) string {
+	of := j.of(pid)
+	f, frame := culpritFiber(of.dump, of.calls)
+	if frame == nil {
+		return ""
+	}
+	n := 0
+	for _, other := range of.calls {
+		if other.State == f.State && other.Stack == f.Stack {
+			n++
+		}
+	}
+	return fmt.Sprintf("%s in %s [%s]", text.Count(n, f.Kind), place(frame), text.Escape(f.State))
 }

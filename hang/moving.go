@@ -123,7 +123,7 @@ func (j *judging) activity() (all []string) {
 	case len(a.Commands) > 0:
 		all = append(all, began+", as "+text.Escape(a.Commands[0]))
 	case a.Began > 0:
-		all = append(all, began+", by commands that were there before")
+		all = append(all, began+", of commands that ran before")
 	}
 	return all
 }

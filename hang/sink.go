@@ -180,9 +180,9 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankQuestion, Waiting, j.question(n, w)
 	case w.Sort == profile.SortPipeData && onlyItself(w, n.pid):
 		s.rank, s.kind = rankOwn, Waiting
-		s.does = "reads a pipe whose write end it holds itself: waits for its own end of file"
+		s.does = "reads a pipe that only it can write to"
 	case w.Sort == profile.SortPipeRoom && onlyItself(w, n.pid):
-		s.rank, s.kind, s.does = rankOwn, Waiting, "writes to a full pipe whose read end only it holds itself"
+		s.rank, s.kind, s.does = rankOwn, Waiting, "writes to a full pipe that only it can read"
 	case t != nil && t.Loop != nil:
 		s.rank, s.kind, s.does = j.loop(n, t.Loop)
 		if s.rank == rankLoop && !isKept(t.Loop) {

@@ -57,6 +57,7 @@ func (all byThread) alike(id threadID) bool {
 type together struct {
 	dump   *profile.Dump    // the last one, nil without one
 	fibers []*profile.Fiber // those that wait for others, if none of them can go on
+	calls  []*profile.Fiber // async functions that wait for no other, those that nobody lets go on first
 	parked []*profile.Fiber // all of the program, if none of them runs
 	serves bool             // one waits for somebody to connect
 	timers bool             // a timer of its runtime is set
@@ -95,7 +96,10 @@ func (j *judging) of(pid int) *together {
 	}
 	p.share = j.spinShare(p.spin)
 	if p.dump != nil && len(p.dump.Fibers) > 0 {
-		if slices.ContainsFunc(p.dump.Fibers, func(f profile.Fiber) bool { return f.Wait != "" }) {
+		p.calls = asyncCalls(p.dump)
+		if slices.ContainsFunc(p.dump.Fibers, func(f profile.Fiber) bool {
+			return f.Wait != "" && f.Kind != profile.AsyncCall
+		}) {
 			p.fibers, p.parked = stuckFibers(p.dump, p.timers)
 		} else {
 			p.fibers = waitingTasks(p.dump)

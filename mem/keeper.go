@@ -23,16 +23,23 @@ func (k *Keeper) ReadMem(b []byte, addr Addr) (int, error) {
 		return 0, &FaultError{Addr: addr, Len: len(b), Err: ErrUnmapped}
 	}
 	n, err := k.from.ReadMem(b, addr)
-	switch {
-	case n == 0 || k.held[addr] >= n:
+	if n > 0 && k.held[addr] < n {
+		k.Keep(Range{Start: addr, Data: bytes.Clone(b[:n])})
+	}
+	return n, err
+}
+
+// Keep keeps r as if it had been read.
+func (k *Keeper) Keep(r Range) {
+	switch n := len(r.Data); {
+	case n == 0 || k.held[r.Start] >= n:
 	case k.size+n > k.most:
 		k.full = true
 	default:
 		k.size += n
-		k.held[addr] = n
-		k.ranges = append(k.ranges, Range{Start: addr, Data: bytes.Clone(b[:n])})
+		k.held[r.Start] = n
+		k.ranges = append(k.ranges, r)
 	}
-	return n, err
 }
 
 // Ranges is what was kept, in the order of reading. Of an address that was read more than once the first answer comes

@@ -30,6 +30,10 @@ type Fiber struct {
 	Locals map[int][]Variable
 }
 
+// AsyncCall is the Kind of async functions of JavaScript that wait, one for the other: not of a thread of any sort, so
+// that none of them runs while it is listed.
+const AsyncCall = "async call"
+
 // FiberStack is the stack of one or more fibers.
 type FiberStack struct {
 	Stack Stack
@@ -98,4 +102,5 @@ const (
 	FiberCond    FiberWait = "cond"    // a condition
 	FiberGroup   FiberWait = "group"   // the end of others
 	FiberFuture  FiberWait = "future"  // a result
+	FiberNobody  FiberWait = "nobody"  // what nothing leads to that could end it
 )

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,8 +79,41 @@ func (p *printer) fiberKey(i int) string {
 	}
 	key = binary.LittleEndian.AppendUint64(key, uint64(f.Stack))
 	key = binary.LittleEndian.AppendUint64(key, uint64(f.TID))
-	return string(key) + fmt.Sprint(f.Locked, f.System, f.AwaitedBy, f.LoopTID) + f.Kind + "\x00" + f.State + "\x00" +
+	by := f.AwaitedBy
+	if f.Name == "" {
+		by = p.awaiters(f)
+	}
+	return string(key) + fmt.Sprint(f.Locked, f.System, by, f.LoopTID) + f.Kind + "\x00" + f.State + "\x00" +
 		f.Missing
+}
+
+// maxAwaiting bounds how far those that wait for a fiber, and for those, are told from others.
+const maxAwaiting = 64
+
+// awaiters are what those that wait for f are alike by: numbers of their own, of those of which nobody knows a name.
+// Two that are alike are shown as one.
+func (p *printer) awaiters(f *profile.Fiber) []uint64 {
+	x := p.allFibers()
+	if x.depth++; x.depth > maxAwaiting {
+		x.depth--
+		return f.AwaitedBy
+	}
+	by := make([]uint64, 0, len(f.AwaitedBy))
+	for _, id := range f.AwaitedBy {
+		alike, known := x.alike[id]
+		if i, ok := x.at[id]; ok && !known {
+			key := p.fiberKey(i)
+			if alike, known = x.groups[key]; !known {
+				alike = uint64(len(x.groups))
+				x.groups[key] = alike
+			}
+			x.alike[id] = alike
+		}
+		by = append(by, alike)
+	}
+	x.depth--
+	slices.Sort(by)
+	return by
 }
 
 // fiberGroup writes fibers with the same stack.
@@ -103,12 +137,27 @@ func (p *printer) fiberGroup(fibers []*profile.Fiber) {
 		}
 	}
 	p.createdBy(fibers, s)
-	p.awaitedBy(f)
+	p.awaitedBy(fibers)
 }
 
-// awaitedBy writes which fibers wait for f to end: "  awaited by task "main"".
-func (p *printer) awaitedBy(f *profile.Fiber) {
+// awaitedBy writes which fibers wait for those of a group to end: "  awaited by task "main"".
+func (p *printer) awaitedBy(fibers []*profile.Fiber) {
+	f := fibers[0]
 	if len(f.AwaitedBy) == 0 {
+		return
+	}
+	if f.Name == "" {
+		var all []uint64
+		for _, f := range fibers {
+			all = append(all, f.AwaitedBy...)
+		}
+		slices.Sort(all)
+		all = slices.Compact(all)
+		who := text.Plural(len(all), text.Escape(f.Kind)) + " " + p.ranges(all)
+		if len(all) > 1 {
+			who = strconv.Itoa(len(all)) + " " + who
+		}
+		p.line(text.Wrap("  awaited by "+who, p.width(), 4))
 		return
 	}
 	names := make([]string, 0, len(f.AwaitedBy))
@@ -177,13 +226,20 @@ func (p *printer) fiberState(fibers []*profile.Fiber) string {
 type fiberIndex struct {
 	names map[uint64]string
 	loops map[int]bool // threads whose event loops run them
+
+	at     map[uint64]int    // in the dump
+	alike  map[uint64]uint64 // by id: equal for those that are shown as one
+	groups map[string]uint64 // numbers of those, by their keys
+	depth  int
 }
 
 func (p *printer) allFibers() *fiberIndex {
 	if p.index == nil {
-		p.index = &fiberIndex{names: map[uint64]string{}, loops: map[int]bool{}}
+		p.index = &fiberIndex{names: map[uint64]string{}, loops: map[int]bool{}, at: map[uint64]int{},
+			alike: map[uint64]uint64{}, groups: map[string]uint64{}}
 		for i := range p.dump.Fibers {
 			f := &p.dump.Fibers[i]
+			p.index.at[f.ID] = i
 			p.index.names[f.ID] = fiberName(f.Kind, f.ID, f.Name)
 			if f.LoopTID != 0 {
 				p.index.loops[f.LoopTID] = true

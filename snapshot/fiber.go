@@ -56,4 +56,5 @@ const (
 	FiberCond    FiberWait = "cond"    // a condition
 	FiberGroup   FiberWait = "group"   // the end of others
 	FiberFuture  FiberWait = "future"  // a result
+	FiberNobody  FiberWait = "nobody"  // what nothing leads to that could end it
 )

@@ -27,6 +27,7 @@ import (
 	"github.com/fpstack/fpstack/vm/cpython"
 	"github.com/fpstack/fpstack/vm/golang"
 	"github.com/fpstack/fpstack/vm/hotspot"
+	"github.com/fpstack/fpstack/vm/moment"
 	"github.com/fpstack/fpstack/vm/v8"
 	"github.com/fpstack/fpstack/vm/wasmtime"
 	"github.com/fpstack/fpstack/work"
@@ -48,17 +49,21 @@ type Kind struct {
 }
 
 // FiberLister is a runtime that schedules threads of its own on those of the kernel.
+//
+// One that is a [snapshot.ProcessCopier] too has what it needs copied while the process is stopped. Another reads it
+// from the process as it runs again.
 type FiberLister interface {
-	snapshot.ProcessCopier
 	// FiberKind is what the runtime calls one: "goroutine".
 	FiberKind() string
 	// OpenFibers learns whether the process has any, and where, before it is stopped; without it there are none. An
 	// error says why they cannot be listed.
 	OpenFibers() (present bool, err error)
-	// Fibers lists those that s shows, by what CopyProcess copied, in the runtime's own order. An error says which are
-	// missing.
+	// Fibers lists those that s shows, in the runtime's own order. An error says which are missing.
 	Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error)
 }
+
+// ErrChanged is what an error of [FiberLister.Fibers] wraps that says what the process has done while it was looked at.
+var ErrChanged = moment.ErrChanged
 
 // MoreFibers is a FiberLister that has fibers of a second kind too: what it returns is the FiberLister of those.
 type MoreFibers interface{ MoreFibers() snapshot.ProcessCopier }
@@ -225,6 +230,9 @@ func (t *Table) Process(image module.Image) *Process {
 	blocks := mem.NewBlocks(image.Memory, maxBlocks)
 	p := &Process{table: t, image: image, blocks: blocks, facts: mem.NewKeeper(blocks, maxFacts),
 		met: map[*module.Module][]unwind.Runtime{}}
+	if p.image.Scratch == nil {
+		p.image.Scratch = image.Memory
+	}
 	p.image.Memory, p.image.Budget = p.facts, t.budget.Share()
 	if t.translate && image.Path != nil {
 		p.places = sourcemap.NewFiles(image.Path, t.budget)

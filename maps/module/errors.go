@@ -21,3 +21,9 @@ type FormatError struct {
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("malformed at %#x: %s", e.Offset, e.What)
 }
+
+// ErrNoSearch says that memory cannot be searched: it is a recording that has nothing of it.
+var ErrNoSearch = errors.New("its memory cannot be searched")
+
+// ErrSwapped says that a mapping has pages that are swapped out, which are not read.
+var ErrSwapped = errors.New("a part of its memory is swapped out, and was not searched")

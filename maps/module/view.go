@@ -24,8 +24,15 @@ type Image struct {
 	Live func() (*Live, error)
 	// Search gives yield the bytes of the mapping m that are in memory, ascending, until it returns false: what is
 	// swapped out or was never touched stays as it is. They are valid until yield returns, and of the time when they
-	// are read. It takes as long as reading them: nothing may be stopped.
+	// are read. It takes as long as reading them: nothing may be stopped. It fails with [ErrSwapped] behind the last
+	// where some of the mapping is swapped out.
 	Search func(m *maps.Mapping, yield func(at mem.Addr, b []byte) bool) error
+	// Replayed says that Search has what was kept of a recording, and not what was copied for it in a stop.
+	Replayed bool
+	// Scratch is the memory, as Memory reads it, for who reads much of which little is of use: Keep is told what.
+	// Nothing else of it is kept with a snapshot. nil: it is Memory, and nobody keeps anything.
+	Scratch mem.Reader
+	Keep    func(mem.Range)
 	// Budget is what runtimes of the process may take to read all that, steps and bytes: a share of the run's.
 	Budget *work.Budget
 }

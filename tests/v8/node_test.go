@@ -86,6 +86,7 @@ type truth struct {
 	Awaits  []site   `json:"awaits"`  // functions that wait for the one on the stack
 	Idle    bool     `json:"idle"`    // no JavaScript is on the stack
 
+	Suspended []waitingCall   `json:"suspended"` // async functions that wait
 	Handles   json.RawMessage `json:"handles"`   // what its event loop waits for
 	Resources []string        `json:"resources"` // the same as process.getActiveResourcesInfo says
 	// Calls are the only places where functions are called, by the name of what is called; Via are the builtins that

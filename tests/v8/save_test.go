@@ -36,6 +36,7 @@ func TestUpdateSaved(t *testing.T) {
 		{"18.20.8", "default", "loop.js"}, {"20.20.2", "sparkplug", "loop.js"}, {"22.23.3", "interpreter", "loop.js"},
 		{"24.21.0", "maglev", "loop.js"}, {"26.10.0", "default", "loop.js"},
 		{"18.20.8", "default", "handles.js"}, {"26.10.0", "default", "handles.js"},
+		{"22.23.3", "default", "suspended.js"}, {"26.10.0", "default", "suspended.js"},
 	} {
 		save(t, tool, s.version, s.mode, s.script)
 	}

@@ -59,9 +59,15 @@ func checkSaved(t *testing.T, name string) {
 			Func, File string
 			Line       int
 		}
+		Suspended []waitingCall
 	}
-	if err := json.Unmarshal(line, &said); err != nil || len(said.Stack)+len(said.Handles) < 3 {
+	if err := json.Unmarshal(line, &said); err != nil || len(said.Stack)+len(said.Handles)+len(said.Suspended) < 3 {
 		t.Fatalf("the script said %.100q: %v", line, err)
+	}
+	for _, w := range said.Suspended {
+		if n := countSaved(d, &w); n != w.Count {
+			t.Errorf("%d × %s, want %d", n, w.key(), w.Count)
+		}
 	}
 	if len(said.Stack) > 0 {
 		var want []string
@@ -144,6 +150,7 @@ func replay(t *testing.T, path string, program []byte) *profile.Dump {
 		return &module.File{Data: program, Path: f.Path}, nil
 	}
 	d, err := dump.NewReplayer(bytes.NewReader(b), open, dump.Options{Runtimes: vm.NewTable(vm.Kinds, nil),
+		Fibers:    dump.AllFibers,
 		MaxFrames: 100, Names: resolve.Options{Budget: work.New(work.Steps, work.Memory)}}).Next()
 	if err != nil {
 		t.Fatal(err)
@@ -174,4 +181,22 @@ func readGob(t *testing.T, path string, to any) {
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
+}
+
+// countSaved is how many async calls of d are w.
+func countSaved(d *profile.Dump, w *waitingCall) (n int) {
+	for i := range d.Fibers {
+		f := &d.Fibers[i]
+		c := call{frames: d.FiberStacks[f.Stack].Stack.Frames}
+		by := ""
+		for k := range d.Fibers {
+			if other := &d.Fibers[k]; len(f.AwaitedBy) > 0 && other.ID == f.AwaitedBy[0] {
+				by = d.FiberStacks[other.Stack].Stack.Frames[0].Func
+			}
+		}
+		if f.Kind == profile.AsyncCall && c.key() == w.key() && string(f.Wait) == w.Wait && by == w.By {
+			n++
+		}
+	}
+	return n
 }

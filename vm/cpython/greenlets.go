@@ -13,6 +13,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/cpython/object"
+	"github.com/fpstack/fpstack/vm/search"
 	"github.com/fpstack/fpstack/vm/view"
 )
 
@@ -24,7 +25,7 @@ type greenlets struct {
 	search func(m *maps.Mapping, yield func(at mem.Addr, b []byte) bool) error
 	types  map[mem.Addr]string // of greenlets, with their names
 	known  []mem.Addr          // objects that the search found
-	cut    bool                // the process has more memory than was searched
+	cut    error               // why not all of the memory was searched
 	short  error               // why some classes of them may be missing
 	parked waiting             // of the last Fibers
 	facts  map[int]string      // of the last Fibers, by thread
@@ -33,7 +34,11 @@ type greenlets struct {
 }
 
 func newGreenlets(r *Runtime, image module.Image) *greenlets {
-	return &greenlets{r: r, search: image.Search}
+	g := &greenlets{r: r, search: image.Search}
+	if image.Replayed { // they are among what was copied
+		g.search = nil
+	}
+	return g
 }
 
 // String names the ProcessCopier in messages.
@@ -57,7 +62,7 @@ var errOldGreenlets = errors.New("greenlets cannot be listed: those of package g
 // OpenFibers implements vm.FiberLister: it learns which types greenlets have, and searches for objects of them.
 func (g *greenlets) OpenFibers() (present bool, err error) {
 	r := g.r
-	g.types, g.known, g.cut, g.parked, g.facts = nil, nil, false, waiting{}, nil
+	g.types, g.known, g.cut, g.parked, g.facts = nil, nil, nil, waiting{}, nil
 	if r.live == nil {
 		return false, nil
 	}
@@ -99,23 +104,12 @@ func (g *greenlets) addTypes(m *view.View, a mem.Addr, depth int) {
 
 // find searches the memory of objects for greenlets, and reports whether there are any.
 func (g *greenlets) find(table *maps.Table) bool {
-	s, left := g.searcher(), maxSearched
-	for i := range table.All() {
-		mapping := &table.All()[i]
-		const objects = maps.Read | maps.Write
-		anonymous := mapping.Path == "" || mapping.Path == "[heap]" || strings.HasPrefix(mapping.Path, "[anon:")
-		if mapping.Inode != 0 || mapping.Perm&objects != objects || !anonymous {
-			continue
-		}
-		_ = g.search(mapping, func(at mem.Addr, b []byte) bool { // what is gone has none
-			left -= len(b)
-			s.look(at, b)
-			return left > 0
-		})
-		if g.cut = left <= 0; g.cut {
-			break
-		}
-	}
+	memory := search.Memory{Search: g.search, Table: table, Most: maxSearched, Budget: g.r.budget}
+	s := g.searcher()
+	g.cut = memory.Each(func(at mem.Addr, b []byte) bool {
+		s.look(at, b)
+		return true
+	}).Cut
 	all := g.survey(table, g.r.running(), nil, s.found)
 	for i := range all.list {
 		g.known = append(g.known, all.list[i].addr)
@@ -125,33 +119,25 @@ func (g *greenlets) find(table *maps.Table) bool {
 
 // typeSearch finds objects by the word that says their type.
 type typeSearch struct {
-	types  map[mem.Addr]string
-	may    [1 << 12]bool // by some bits of the word
+	types  *search.Words
 	header mem.Addr
 	found  []mem.Addr
 }
 
-func mayIndex(v mem.Addr) mem.Addr { return v >> 4 & (1<<12 - 1) }
-
 func (g *greenlets) searcher() *typeSearch {
-	s := &typeSearch{types: g.types, header: mem.Addr(g.r.layout.Header)}
+	s := &typeSearch{types: search.NewWords(), header: mem.Addr(g.r.layout.Header)}
 	for t := range g.types {
-		s.may[mayIndex(t)] = true
+		s.types.Add(uint64(t), 0)
 	}
 	return s
 }
 
 // look adds the objects that b, which lies at address at, has the types of.
 func (s *typeSearch) look(at mem.Addr, b []byte) {
-	for i := 0; i+wordSize <= len(b); i += wordSize {
-		v := mem.Addr(order.Uint64(b[i:]))
-		if !s.may[mayIndex(v)] {
-			continue
-		}
-		if _, is := s.types[v]; is && len(s.found) < 2*maxGreenlets {
-			s.found = append(s.found, at+mem.Addr(i)-s.header+wordSize)
-		}
-	}
+	s.types.In(b, func(i, _ int) bool {
+		s.found = append(s.found, at+mem.Addr(i)-s.header+wordSize)
+		return len(s.found) < 2*maxGreenlets
+	})
 }
 
 // Room implements [snapshot.ProcessCopier].
@@ -245,9 +231,8 @@ func (g *greenlets) missing(all *survey, m *view.View) error {
 		return g.parked.shortOf("greenlets")
 	case g.short != nil:
 		return g.short
-	case g.cut:
-		return fmt.Errorf("greenlets may be missing: no more than %d MB were searched for them",
-			maxSearched>>20)
+	case g.cut != nil:
+		return fmt.Errorf("greenlets may be missing: %w", g.cut)
 	}
 	return nil
 }

@@ -33,7 +33,8 @@ type recordedNode struct {
 	// walker keeps the tables of the program, which take long to read; runtime is the one that it asks.
 	walker  *unwind.Walker
 	runtime only
-	threads []int // those that run JavaScript
+	threads []int       // those that run JavaScript
+	joined  []mem.Range // what was kept, as [recordedNode.flat] has it
 }
 
 func openRecorded(t *testing.T, path string) *recordedNode {

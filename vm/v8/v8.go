@@ -54,6 +54,9 @@ type Runtime struct {
 	// maps finds source maps; nil: nobody asks for them.
 	maps func(file, link string) *sourcemap.Map
 	look func(path string) (*module.File, error) // opens files to compare; nil where there are none
+
+	image  image
+	asyncs asyncCalls // of the last Fibers
 }
 
 var _ interface {
@@ -89,6 +92,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	}
 	r := newRuntime(layout, tables.builtins(), image.Budget)
 	r.m, r.live, r.node, r.look = m, image.Memory, tables.node(), image.Look
+	r.searches(image)
 	return r, nil
 }
 

@@ -173,7 +173,13 @@ func (h Heap) reaction(promise mem.Addr) (generator, next mem.Addr, err error) {
 	if more, err := h.Word(reaction, h.Reaction.Next); err != nil || more != 0 {
 		return 0, 0, err
 	}
-	if word, err = h.Word(reaction, h.Reaction.Fulfill); err != nil {
+	return h.react(reaction)
+}
+
+// react is what the PromiseReaction at a does when its promise is fulfilled.
+func (h Heap) react(a mem.Addr) (generator, next mem.Addr, err error) {
+	word, err := h.Word(a, h.Reaction.Fulfill)
+	if err != nil {
 		return 0, 0, err
 	}
 	if closure, ok := word.Object(); ok {
@@ -184,7 +190,7 @@ func (h Heap) reaction(promise mem.Addr) (generator, next mem.Addr, err error) {
 			return 0, p, nil
 		}
 	}
-	if word, err = h.Word(reaction, h.Reaction.Promise); err != nil {
+	if word, err = h.Word(a, h.Reaction.Promise); err != nil {
 		return 0, 0, err
 	}
 	next, _ = h.promiseIn(word)

@@ -120,9 +120,16 @@ type Types struct {
 	Promise           uint16 // JSPromise
 	PromiseReaction   uint16
 	PromiseCapability uint16
-	AsyncFunction     uint16 // JSAsyncFunctionObject
-	AsyncGenerator    uint16 // JSAsyncGeneratorObject
-	Generator         uint16 // JSGeneratorObject
+	AsyncFunction     uint16    // JSAsyncFunctionObject
+	AsyncGenerator    uint16    // JSAsyncGeneratorObject
+	Generator         uint16    // JSGeneratorObject
+	AsyncRequest      uint16    // AsyncGeneratorRequest
+	Jobs              [3]uint16 // kinds of jobs of the microtask queue
+	Module            uint16    // SourceTextModule
+	ContextCell       uint16    // what a variable of a context is in, from V8 14 on
+	MapObject         uint16    // JSMap
+	SetObject         uint16    // JSSet
+	APIObject         uint16    // an object that C++ has made a class for
 	GlobalObject      uint16
 	GlobalProxy       uint16
 	Symbol            uint16

@@ -1,0 +1,421 @@
+package v8
+
+import (
+	"math"
+	"slices"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/search"
+	"github.com/fpstack/fpstack/vm/v8/heap"
+)
+
+// Who can settle a promise is found backwards: a promise is settled by one of two functions of V8, which have it in
+// their context, or by an object of C++ that has it. What refers to those, and to that, is searched for level by level,
+// up to an object of the program. Where nothing does, nothing can settle it: that is asked twice, as objects move.
+
+const (
+	maxLevels  = 10
+	maxReached = 3 << 28 // bytes that are searched for all levels together
+	maxLeaves  = 1 << 12
+	maxHits    = 1 << 14 // of a level
+	maxBack    = 1 << 12 // words of an object in front of one that is found in it
+	fewSharers = 3       // closures of one context of which each may be said to have its variables
+)
+
+// settlers says of each promise that functions of l wait for who can settle it.
+func (c *scan) settlers(l *links) map[mem.Addr]settler {
+	var leaves []mem.Addr
+	waiting := map[mem.Addr]map[int]bool{} // frames that go on when it is settled, and only then
+	for i := range l.leaves {
+		for _, p := range l.leaves[i] {
+			if waiting[p] == nil {
+				leaves = append(leaves, p)
+				waiting[p] = map[int]bool{}
+			}
+			l.dependents(i, waiting[p])
+		}
+	}
+	out := map[mem.Addr]settler{}
+	if len(leaves) > maxLeaves { // of the others it stays unknown
+		leaves = leaves[:maxLeaves]
+	}
+	c.reach(l, leaves, waiting, out)
+	var nobody []mem.Addr
+	for _, p := range leaves {
+		if out[p].kind == settledByNobody {
+			nobody = append(nobody, p)
+		}
+	}
+	if len(nobody) > 0 {
+		c.reach(l, nobody, waiting, out)
+	}
+	return out
+}
+
+// dependents adds frame i and those that wait for it.
+func (l *links) dependents(i int, to map[int]bool) {
+	for queue := []int{i}; len(queue) > 0; queue = queue[1:] {
+		if at := queue[0]; !to[at] {
+			to[at] = true
+			queue = append(queue, l.awaiting[at]...)
+		}
+	}
+}
+
+// role is what is looked for of what refers to an object.
+type role int
+
+const (
+	rolePromise role = iota // a promise itself
+	roleContext             // the context of functions that settle it
+	roleFields              // what has a promise as a property
+	roleSettler             // what leads to such a function
+)
+
+// target is an object that is referred to.
+type target struct {
+	word   uint64
+	role   role
+	leaves []int
+}
+
+// reach is one search for who can settle promises.
+type reach struct {
+	*scan
+	l       *links
+	leaves  []mem.Addr
+	waiting map[mem.Addr]map[int]bool
+	frames  map[mem.Addr]int // by their object, and by their registers
+	maps    map[uint64]bool
+	best    []settler        // of each leaf
+	native  []bool           // of each leaf: memory outside of the heap refers to it
+	soft    []settler        // of each leaf, what is on the way that may be all that can be said
+	seen    map[uint64][]int // what was looked for, and for which leaves
+	joined  [][]int          // of each leaf, others that had led to the same before
+	next    []target
+	at      map[uint64]int // in next
+	failed  bool
+	// searched is how many bytes were, in all levels.
+	searched int64
+}
+
+// reach puts what it finds of leaves into out.
+func (c *scan) reach(l *links, leaves []mem.Addr, waiting map[mem.Addr]map[int]bool, out map[mem.Addr]settler) {
+	g := &reach{scan: c, l: l, leaves: leaves, waiting: waiting, frames: map[mem.Addr]int{}, maps: map[uint64]bool{},
+		best: make([]settler, len(leaves)), soft: make([]settler, len(leaves)),
+		native: make([]bool, len(leaves)), seen: map[uint64][]int{},
+		joined: make([][]int, len(leaves))}
+	for i := range l.frames {
+		g.frames[l.frames[i].Addr] = i
+		if a, ok := l.frames[i].Registers.Object(); ok {
+			g.frames[a] = i
+		}
+	}
+	g.reset()
+	for i, p := range leaves {
+		g.add(heap.TagOf(p), rolePromise, []int{i})
+	}
+	for level := 0; level < maxLevels && len(g.next) > 0 && !g.failed && g.searched < maxReached; level++ {
+		g.level()
+	}
+	for i, p := range leaves {
+		out[p] = g.outcome(i)
+	}
+}
+
+// outcome is who settles leaf i.
+func (g *reach) outcome(i int) settler {
+	switch {
+	case g.best[i].kind != settledByUnknown:
+		return g.best[i]
+	case g.native[i]:
+		return settler{kind: settledByNative}
+	case !g.ended(i):
+		return g.soft[i]
+	}
+	for _, k := range g.joined[i] {
+		switch {
+		case g.best[k].kind != settledByUnknown:
+			return g.best[k]
+		case !g.ended(k) || len(g.joined[k]) > 0 || g.native[k]:
+			return g.soft[i]
+		}
+	}
+	return settler{kind: settledByNobody}
+}
+
+// ended reports whether all that leads to leaf i was followed.
+func (g *reach) ended(i int) bool {
+	return !g.failed && !slices.ContainsFunc(g.next, func(t target) bool { return slices.Contains(t.leaves, i) })
+}
+
+func (g *reach) reset() { g.next, g.at = nil, map[uint64]int{} }
+
+// add has what refers to t looked for, for leaves of which nothing is known yet.
+func (g *reach) add(t heap.Tagged, as role, leaves []int) {
+	w := uint64(t)
+	if before, followed := g.seen[w]; followed {
+		for _, k := range leaves {
+			if !slices.Contains(before, k) { // what was found by that is found for it
+				g.joined[k] = append(g.joined[k], before...)
+			}
+		}
+		return
+	}
+	i, ok := g.at[w]
+	if !ok {
+		i = len(g.next)
+		g.at[w] = i
+		g.next = append(g.next, target{word: w, role: as})
+	}
+	for _, k := range leaves {
+		if g.best[k].kind == settledByUnknown && !slices.Contains(g.next[i].leaves, k) {
+			g.next[i].leaves = append(g.next[i].leaves, k)
+		}
+	}
+}
+
+// hit is a word that refers to a target.
+type hit struct {
+	at     mem.Addr
+	target int
+}
+
+// level looks for all that refers to the targets at hand.
+func (g *reach) level() {
+	targets, words := g.next, search.NewWords()
+	for i := range targets {
+		words.Add(targets[i].word, i)
+		g.seen[targets[i].word] = targets[i].leaves
+	}
+	g.reset()
+	var hits []hit
+	extent := g.memory.Each(func(start mem.Addr, b []byte) bool {
+		return words.In(b, func(i, number int) bool {
+			hits = append(hits, hit{start + mem.Addr(i), number})
+			return len(hits) < maxHits
+		})
+	})
+	g.searched += extent.Bytes
+	if !extent.Whole() || len(hits) == maxHits {
+		g.failed = true
+	}
+	sharers := map[int]int{} // closures by their context, a target
+	found := make([]holder, len(hits))
+	for i, h := range hits {
+		found[i] = g.holderOf(h.at)
+		if g.r.layout.IsFunctionType(found[i].typ) && targets[h.target].role == roleSettler {
+			sharers[h.target]++
+		}
+	}
+	for i, h := range hits {
+		if t := &targets[h.target]; sharers[h.target] > fewSharers {
+			g.ends(t, settler{kind: settledByVariable})
+		} else {
+			g.visit(t, &found[i])
+		}
+	}
+}
+
+// holder is the object that has a word.
+type holder struct {
+	at     mem.Addr
+	typ    uint16
+	offset int32 // of the word
+	state  holderState
+}
+
+type holderState int
+
+const (
+	inObject holderState = iota
+	outside              // of the heap
+	unclear
+)
+
+// holderOf finds the object that the word at a lies in: the nearest word in front of it that is a Map begins it.
+func (g *reach) holderOf(a mem.Addr) holder {
+	for back := range maxBack {
+		at := a - mem.Addr(back)*wordSize
+		w, ok := g.moment.Peek(at)
+		switch {
+		case !ok && back == 0:
+			return holder{state: unclear} // it was freed meanwhile
+		case !ok:
+			return holder{state: outside, at: a}
+		case w&3 != 1 || back == 0 || !g.isMap(w):
+			continue
+		}
+		n := min(int(a-at)+wordSize, math.MaxInt16)
+		if _, ok := g.view.Bytes(at, n); !ok { // so that it is saved
+			return holder{state: unclear}
+		}
+		typ, err := g.heap.Type(at)
+		if err != nil {
+			return holder{state: unclear}
+		}
+		if size, fixed := g.heap.SizeByMap(mem.Addr(w - 1)); fixed && int(a-at) >= size {
+			break // words of memory that is no heap
+		}
+		return holder{at: at, typ: typ, offset: int32(a - at)}
+	}
+	return holder{state: outside, at: a}
+}
+
+// isHandle reports whether the word at a is a handle by which C++ keeps an object: one of a block of them, each of which
+// has its number in that. Source: GlobalHandles::Node in src/handles/global-handles.cc.
+func (g *reach) isHandle(a mem.Addr) bool {
+	const (
+		size   = 32
+		number = 16 // bits of the second word in front of it
+		last   = 255
+	)
+	index := func(at mem.Addr) int {
+		w, ok := g.moment.Peek(at + wordSize)
+		if !ok {
+			return -1
+		}
+		return int(w >> number & 0xff)
+	}
+	i := index(a)
+	return i >= 0 && (i == 0 || index(a-size) == i-1) && (i == last || index(a+size) == i+1)
+}
+
+func (g *reach) isMap(w uint64) bool {
+	is, ok := g.maps[w]
+	if !ok && len(g.maps) < 1<<20 {
+		is = heap.MayRefer(w) && g.heap.IsMap(mem.Addr(w-1))
+		g.maps[w] = is
+	}
+	return is
+}
+
+// ends says who settles the leaves of t, unless something better is known.
+func (g *reach) ends(t *target, s settler) {
+	for _, i := range t.leaves {
+		if b := &g.best[i]; b.kind == settledByUnknown || s.kind < b.kind {
+			*b = s
+		}
+	}
+}
+
+// visit follows a word of h that refers to t.
+func (g *reach) visit(t *target, h *holder) {
+	switch {
+	case h.state == unclear:
+		g.failed = true
+	case h.state == outside:
+		if t.role != roleFields && g.isHandle(h.at) {
+			for _, i := range t.leaves {
+				g.native[i] = true
+			}
+		}
+	case t.role == rolePromise:
+		g.promise(t, h)
+	case t.role == roleContext:
+		if g.r.layout.IsFunctionType(h.typ) && h.offset == g.r.layout.Function.Context {
+			g.add(heap.TagOf(h.at), roleSettler, t.leaves)
+		}
+	case t.role == roleFields:
+		if h.typ == g.r.layout.Types.APIObject && h.offset == g.r.layout.ObjectProperties {
+			g.ends(t, g.object(h))
+		}
+	default:
+		g.settling(t, h)
+	}
+}
+
+// promise follows what has a promise.
+func (g *reach) promise(t *target, h *holder) {
+	l := g.r.layout
+	switch typ := h.typ; {
+	case l.IsContextType(typ):
+		if h.offset == l.ArrayData+2*wordSize { // of the functions that settle it: see [heap.Heap.Settles]
+			g.add(heap.TagOf(h.at), roleContext, t.leaves)
+		}
+	case slices.Contains(l.Types.Jobs[:], typ):
+		g.ends(t, settler{kind: settledByJob})
+	case typ == l.Types.PromiseReaction && h.offset == l.Reaction.Promise:
+		g.ends(t, settler{kind: settledByHandler})
+	case typ == l.Types.PropertyArray:
+		g.add(heap.TagOf(h.at), roleFields, t.leaves)
+	case typ == l.Types.APIObject:
+		g.ends(t, g.object(h))
+	case typ == l.Types.Module && typ != 0:
+		g.ends(t, settler{kind: settledByModule})
+	case typ == l.Types.AsyncRequest, l.IsSuspendable(typ) && h.offset >= heap.FrameResult: // of one that is not shown
+		g.ends(t, settler{kind: settledByFunction})
+	}
+}
+
+// settling follows what has a function that settles a promise, or leads to one.
+func (g *reach) settling(t *target, h *holder) {
+	l := g.r.layout
+	switch typ := h.typ; {
+	case l.IsFunctionType(typ):
+		if h.offset == l.Function.Context {
+			g.add(heap.TagOf(h.at), roleSettler, t.leaves)
+		}
+	case l.IsContextType(typ):
+		g.passes(t, h, settler{kind: settledByVariable})
+	case typ == l.Types.PromiseReaction:
+		g.ends(t, settler{kind: settledByHandler})
+	case slices.Contains(l.Types.Jobs[:], typ):
+		g.ends(t, settler{kind: settledByJob})
+	case g.isFrame(t, h), typ == l.Types.Promise:
+	case typ == l.Types.MapObject:
+		g.ends(t, settler{kind: settledByMap})
+	case typ == l.Types.SetObject:
+		g.ends(t, settler{kind: settledBySet})
+	case typ == l.Types.Array:
+		g.ends(t, settler{kind: settledByArray})
+	case typ >= l.Types.GlobalObject && l.Types.GlobalObject != 0:
+		if s := g.object(h); s.class == plainObject { // whose it is says more
+			g.passes(t, h, s)
+		} else {
+			g.ends(t, s)
+		}
+	default:
+		g.add(heap.TagOf(h.at), roleSettler, t.leaves)
+	}
+}
+
+// passes goes on with what refers to h, which is all that can be said if nothing more is found.
+func (g *reach) passes(t *target, h *holder, s settler) {
+	for _, i := range t.leaves {
+		g.soft[i] = s
+	}
+	g.add(heap.TagOf(h.at), roleSettler, t.leaves)
+}
+
+// plainObject is the class of an object that no class was written for.
+const plainObject = "Object"
+
+// isFrame reports whether h is of a suspended function, or what is left of one. Where that does not wait for the leaf
+// itself it may settle it, by a variable.
+func (g *reach) isFrame(t *target, h *holder) bool {
+	i, known := g.frames[h.at]
+	if !known {
+		return g.r.layout.IsSuspendable(h.typ)
+	}
+	for _, k := range t.leaves {
+		if !g.waiting[g.leaves[k]][i] {
+			one := *t
+			one.leaves = []int{k}
+			g.ends(&one, settler{kind: settledByVariable})
+		}
+	}
+	return true
+}
+
+// object is the object h, by its class.
+func (g *reach) object(h *holder) settler {
+	class, _ := g.heap.ClassOf(h.at)
+	switch {
+	case class == "Timeout" || class == "Immediate":
+		return settler{kind: settledByTimer}
+	case h.typ == g.r.layout.Types.APIObject:
+		return settler{kind: settledByRequest, class: class}
+	}
+	return settler{kind: settledByObject, class: class}
+}
