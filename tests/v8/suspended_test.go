@@ -179,7 +179,9 @@ func (x *target) compareCalls(t *testing.T, calls []call, whole bool) {
 
 // isPart reports whether c is a part of a chain of the script.
 func (x *target) isPart(c *call) bool {
-	return slices.ContainsFunc(x.Suspended, func(w waitingCall) bool { return strings.Contains(" "+w.key(), " "+c.key()) })
+	return slices.ContainsFunc(x.Suspended, func(w waitingCall) bool {
+		return strings.Contains(" "+w.key(), " "+c.key())
+	})
 }
 
 // checkChurn checks a chain of those that begin and end.

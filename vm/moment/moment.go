@@ -28,7 +28,7 @@ const (
 
 // ErrChanged says that something was not the same when it was read again: the process goes on, and what is new of it is
 // not known.
-var ErrChanged = errors.New("it changed while it was read")
+var ErrChanged = errors.New("the process goes on")
 
 // Moment is a view.Source. It reads whole pages of the process, and knows of each [Part] what was used of them. It is
 // for one goroutine at a time.

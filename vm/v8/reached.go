@@ -262,8 +262,8 @@ func (g *reach) holderOf(a mem.Addr) holder {
 	return holder{state: outside, at: a}
 }
 
-// isHandle reports whether the word at a is a handle by which C++ keeps an object: one of a block of them, each of which
-// has its number in that. Source: GlobalHandles::Node in src/handles/global-handles.cc.
+// isHandle reports whether the word at a is a handle by which C++ keeps an object: one of a block of them, each of
+// which has its number in that. Source: GlobalHandles::Node in src/handles/global-handles.cc.
 func (g *reach) isHandle(a mem.Addr) bool {
 	const (
 		size   = 32

@@ -236,8 +236,8 @@ func (c *scan) problem() error {
 	case c.extent.Cut != nil:
 		return fmt.Errorf("async functions may be missing: %w", c.extent.Cut)
 	case c.moved > 0:
-		return fmt.Errorf("async functions may be missing that have just begun, or who waits for them: of %d objects %w",
-			c.moved, moment.ErrChanged)
+		return fmt.Errorf("async functions may be missing that have just begun, or who waits for them: %d objects "+
+			"changed while they were read: %w", c.moved, moment.ErrChanged)
 	case c.unread():
 		return errUnread
 	}
