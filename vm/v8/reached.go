@@ -263,13 +263,19 @@ func (g *reach) holderOf(a mem.Addr) holder {
 }
 
 // isHandle reports whether the word at a is a handle by which C++ keeps an object: one of a block of them, each of
-// which has its number in that. Source: GlobalHandles::Node in src/handles/global-handles.cc.
+// which has its number in that; one that is neither free nor weak. Source: GlobalHandles::Node in
+// src/handles/global-handles.cc.
 func (g *reach) isHandle(a mem.Addr) bool {
 	const (
 		size   = 32
 		number = 16 // bits of the second word in front of it
 		last   = 255
+		state  = 24 // bits in front of its state
+		strong = 1
 	)
+	if w, ok := g.moment.Peek(a + wordSize); !ok || w>>state&3 != strong {
+		return false
+	}
 	index := func(at mem.Addr) int {
 		w, ok := g.moment.Peek(at + wordSize)
 		if !ok {
