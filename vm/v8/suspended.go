@@ -22,9 +22,10 @@ import (
 
 const (
 	maxSearched = 512 << 20 // bytes
-	maxObjects  = 1 << 17   // of each kind
+	maxObjects  = 1 << 16   // of each kind
 	maxShapes   = 1 << 12
-	maxScans    = 3 // where the heap moves meanwhile
+	maxScans    = 3       // where the heap moves meanwhile
+	maxRetried  = 1 << 13 // functions for which it is tried again
 )
 
 // scan is what was found of suspended functions at one moment.
