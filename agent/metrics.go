@@ -65,7 +65,7 @@ func (r *Report) WriteMetrics(w io.Writer) error {
 	p.one("cpu_budget", "gauge", "Share of one CPU that it may take, 0: any.", r.Budget)
 	p.one("resident_memory_bytes", "gauge", "Memory of this program.", float64(r.Memory))
 	p.one("start_time_seconds", "gauge", "When it began, seconds since 1970.", float64(r.Since.UnixMilli())/1000)
-	p.one("interval_trouble", "gauge", "1 if the last interval was not had.", truth(r.Trouble != nil))
+	p.one("interval_trouble", "gauge", "1 if the last profile could not be made.", truth(r.Trouble != nil))
 	p.metric("profiles_taken_total", "counter", "Profiles made: those sent, dropped and waiting.")
 	for _, s := range r.Stores {
 		p.value("profiles_taken_total", float64(s.Balance.Taken), "store", s.Name)

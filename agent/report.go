@@ -120,7 +120,7 @@ func (r *Report) Accounts() string {
 	line("  own use: CPU %v in all, %.2f%% of one in the last interval; memory %d MB", r.CPU.Round(time.Millisecond),
 		100*r.Share, r.Memory>>20)
 	if r.Trouble != nil {
-		line("  the last interval was not had: %v", r.Trouble)
+		line("  the last profile could not be made: %v", r.Trouble)
 	}
 	for _, s := range r.Stores {
 		line("  %s: %s", s.Name, s.Balance)

@@ -160,6 +160,9 @@ func (a *app) check(ctx context.Context, o *checkOptions) error {
 	if err := o.verify(); err != nil {
 		return err
 	}
+	if err := o.meansProcesses(); err != nil {
+		return err
+	}
 	unnamed, err := a.addNamed(&o.pids, o.byName)
 	if err != nil {
 		return err

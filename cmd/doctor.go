@@ -61,6 +61,9 @@ func (a *app) doctor(ctx context.Context, o *doctorOptions) error {
 	if err := o.pushOptions.check(); err != nil {
 		return err
 	}
+	if err := o.meansProcesses(); err != nil {
+		return err
+	}
 	unnamed, err := a.addNamed(&o.pids, o.byName)
 	if err != nil {
 		return err

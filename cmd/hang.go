@@ -83,6 +83,9 @@ func (a *app) hang(ctx context.Context, o *hangOptions) error {
 	if o.none() {
 		return errNoProcess
 	}
+	if err := o.meansProcesses(); err != nil {
+		return err
+	}
 	ctx = a.endable(ctx)
 	if _, err := a.addNamed(&o.pids, o.byName); err != nil {
 		return err

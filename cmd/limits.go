@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -106,13 +107,35 @@ func filesRemedy(err error) string {
 // checkProc refuses to use a /proc that is not ours: its ids mean other processes.
 func checkProc(c *cobra.Command) error {
 	switch c.Name() {
-	case "fpstack", "dump", "record", "top", "run":
-	default:
+	case "fpstack", "dump":
+		words := c.Flags().Args()
+		if len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return !isFile(word) }) {
+			return nil // it reads files alone
+		}
+	case "record", "top", "run", "agent", "perf-map":
+	default: // of files as well, or see below
 		return nil
 	}
+	if c.Flags().Changed("version") {
+		return nil
+	}
+	return foreignProc()
+}
+
+// foreignProc is why no process can be meant by its id: /proc is of another pid namespace. Without /proc each command
+// says so itself.
+func foreignProc() error {
 	var foreign *procfs.ForeignError
-	if err := procfs.CheckOwn("/proc"); errors.As(err, &foreign) && !c.Flags().Changed("version") {
+	if err := procfs.CheckOwn("/proc"); errors.As(err, &foreign) {
 		return err
 	}
-	return nil // without /proc each command says so itself
+	return nil
+}
+
+// meansProcesses is foreignProc for commands that need no process, if they are given some.
+func (o *processOptions) meansProcesses() error {
+	if len(o.pids) == 0 && len(o.byName) == 0 {
+		return nil
+	}
+	return foreignProc()
 }

@@ -145,7 +145,7 @@ func (o *dumpOptions) register(c *cobra.Command) {
 	f.VarP(&o.tids, "tid", "t", "only the threads with these `TID`s")
 	f.BoolVar(&o.waits, "waits", false, "show who waits for whom, without stopping anything")
 	o.fileOptions.register(f)
-	o.shownOptions.register(f, dumpForm(), "show addresses, raw calls and how each frame was found; also what was read and what was missing")
+	o.shownOptions.register(f, dumpForm(), "show addresses, calls and how frames were found; also what was missing")
 	f.BoolVar(&o.noGroup, "no-group", false, "show each thread by itself, also where stacks are equal")
 	f.BoolVar(&o.all, "all", false, "fold nothing away: idle threads, how threads begin; text only")
 	f.BoolVar(&o.source, "source", false, "show the source line of each frame; text only")

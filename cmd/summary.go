@@ -54,7 +54,7 @@ func (r *recording) summarize(p *profile.Profile, s *sampler.Stats) {
 func costText(s *sampler.Stats) string {
 	line := text.Count(s.Stops, "stop")
 	if s.Stops > 0 {
-		line += fmt.Sprintf(", each for %s at the median, 90 of 100 within %s, 99 within %s, the longest %s",
+		line += fmt.Sprintf(", pause p50 %s, p90 %s, p99 %s, max %s",
 			text.Duration(s.PauseP50), text.Duration(s.PauseP90), text.Duration(s.PauseP99), text.Duration(s.PauseMax))
 	}
 	return line + fmt.Sprintf("; fpstack used %s of one CPU", text.Percent(s.Overhead, 1, 1))
@@ -80,8 +80,12 @@ func remarks(s *sampler.Stats) []string {
 	var all []string
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if s.LateTicks > 0 {
-		add("%s of %s late; the next sample carries their time", text.Thousands(s.LateTicks),
-			were(s.Ticks+s.LateTicks, "sample"))
+		were, their := "were", "their"
+		if s.LateTicks == 1 {
+			were, their = "was", "its"
+		}
+		add("%s of %s %s late; %s time is counted in the next", text.Thousands(s.LateTicks),
+			text.Count(s.Ticks+s.LateTicks, "sample"), were, their)
 	}
 	if n := s.Lost - s.Behind; n > 0 {
 		add("%s lost: a thread could not be stopped in time", were(n, "sample"))

@@ -28,7 +28,7 @@ func TestRemarks(t *testing.T) {
 	}
 	s := &sampler.Stats{Ticks: 2970, LateTicks: 30, Lost: 4, Behind: 3, Overhead: 0.17, MaxOverhead: 0.05, Stops: 900,
 		Peeks: 100, Cut: 1000, Late: 2, Notes: []string{"note"}}
-	want := []string{"30 of 3,000 samples were late; the next sample carries their time",
+	want := []string{"30 of 3,000 samples were late; their time is counted in the next",
 		"1 sample was lost: a thread could not be stopped in time",
 		"3 samples were lost: stacks came faster than they could be unwound",
 		"fpstack used 17.0 % of one CPU, more than --max-overhead 5 %: sampling less often does not lower what " +

@@ -35,7 +35,9 @@ func TestEndedMeanwhile(t *testing.T) {
 			"S", Moving, `not hung: sh (7) executed a\x1b while it was looked at`},
 		{"had ended before", Asked, false, Activity{}, []int{7}, "Z", Unknown,
 			"sh (7) had ended before, and its parent make (6) has not waited for it"},
-		{"no right to look", Asked, false, Activity{}, []int{7}, "S", Unknown, "nothing could be sampled"},
+		{"no right to look", Asked, false, Activity{}, []int{7}, "S", Unknown, "no process could be sampled"},
+		{"gone before it was looked at", Asked, false, Activity{}, []int{9}, "S", Unknown,
+			"it ended before it could be sampled"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c := &Case{Roots: row.roots}

@@ -61,8 +61,7 @@ func TestSentences(t *testing.T) {
 			wait: profile.Wait{Sort: profile.SortPipeData, Kind: "data in a pipe", Mode: "any",
 				Wakers: []profile.Waker{{PID: 7}},
 				Name:   "pipe:[3]"},
-			want: "sh (6) waits for job (7), which reads a pipe whose write end it holds itself: waits for its " +
-				"own end of file"},
+			want: "sh (6) waits for job (7), which reads a pipe that only it can write to"},
 		{name: "a file system that it serves itself", kind: Waiting,
 			wait: profile.Wait{Sort: profile.SortFuse, Kind: "an answer of a FUSE file system", Mode: "any",
 				Wakers: []profile.Waker{{PID: 7}},

@@ -180,9 +180,9 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankQuestion, Waiting, j.question(n, w)
 	case w.Sort == profile.SortPipeData && onlyItself(w, n.pid):
 		s.rank, s.kind = rankOwn, Waiting
-		s.does = "reads a pipe whose write end it holds itself: waits for its own end of file"
+		s.does = "reads a pipe that only it can write to"
 	case w.Sort == profile.SortPipeRoom && onlyItself(w, n.pid):
-		s.rank, s.kind, s.does = rankOwn, Waiting, "writes to a full pipe whose read end only it holds itself"
+		s.rank, s.kind, s.does = rankOwn, Waiting, "writes to a full pipe that only it can read"
 	case t != nil && t.Loop != nil:
 		s.rank, s.kind, s.does = j.loop(n, t.Loop)
 		if s.rank == rankLoop && !isKept(t.Loop) {
@@ -208,7 +208,7 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 	case w.Mode == profile.WaitTime:
 		s.rank, s.kind, s.does = rankTime, sleepKind(w), j.asleep(n, w)
 	case w.Mode == profile.WaitOutside:
-		s.rank, s.kind, s.does = rankOutside, Waiting, text.Message(w.Text)
+		s.rank, s.kind, s.does = rankOutside, Waiting, briefly(w)
 	default:
 		s.rank, s.kind, s.does = rankBlocked, j.blockedKind(n), j.blocked(n, w)
 	}
@@ -314,7 +314,7 @@ func (j *judging) disk(n *node, w *profile.Wait) string {
 		words += " in " + text.Escape(t.Wchan)
 	}
 	if w.Text != "" {
-		words += ": " + text.Message(w.Text)
+		words += ": " + briefly(w)
 	}
 	return words
 }

@@ -79,7 +79,8 @@ func TestWarmWalkIsTheColdWalk(t *testing.T) {
 // soil writes what a runtime may have left in frames whose memory is used again.
 func soil(frames []unwind.Frame) {
 	for i := range frames {
-		frames[i] = unwind.Frame{CFA: 1, Kept: 1, Site: 1, Signal: true, Stub: true, Unsure: true, Gap: true, Note: "old"}
+		frames[i] = unwind.Frame{CFA: 1, Kept: 1, Site: 1, Signal: true, Stub: true, Unsure: true, Gap: true,
+			Note: "old"}
 	}
 }
 

@@ -18,7 +18,8 @@ func (s *study) number(t *Thread) (int64, bool) {
 		return n, n >= 0
 	}
 	if m := machines[t.Process.Arch]; m.loads != nil {
-		// Only these four are restarted so. Source: users of set_restart_fn in linux/kernel/time, futex and fs/select.c.
+		// Only these four are restarted so. Source: users of set_restart_fn in linux/kernel/time, futex and
+		// fs/select.c.
 		if b, ok := s.memory(t.Process).bytes(t.First.Call.PC-numberBytes, numberBytes); ok {
 			was, loaded := m.loads(b)
 			if name, _ := syscalls.Name(t.Process.Arch, was); loaded && restarts[name] {

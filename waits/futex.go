@@ -221,8 +221,8 @@ func libraryOf(m *maps.Mapping) library {
 }
 
 // generic reports whether the call was made by libc's syscall(2): then libc did not make the wait, but Rust, libstdc++
-// and others of whose words libc's shapes are not true. It moves the arguments along, the last one right before the call
-// (sysdeps/unix/sysv/linux/*/syscall.S of glibc), which nothing else does.
+// and others of whose words libc's shapes are not true. It moves the arguments along, the last one right before the
+// call (sysdeps/unix/sysv/linux/*/syscall.S of glibc), which nothing else does.
 func (s *study) generic(r *reader, f *futexCall) bool {
 	code := machines[f.p.Arch].generic
 	if code == "" {

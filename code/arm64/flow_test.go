@@ -40,7 +40,8 @@ func unpacked(t testing.TB, name string) string {
 var mnemonics = map[string]flow{
 	"b": flowJump, "bl": flowCall, "blr": flowCallAny, "blraa": flowCallAny, "blraaz": flowCallAny,
 	"blrab": flowCallAny, "blrabz": flowCallAny, "br": flowIndirect,
-	"braa": flowIndirect, "braaz": flowIndirect, "ret": flowReturn, "retaa": flowReturn, "retab": flowReturn, "cbz": flowCond, "cbnz": flowCond, "tbz": flowCond, "tbnz": flowCond,
+	"braa": flowIndirect, "braaz": flowIndirect, "ret": flowReturn,
+	"retaa": flowReturn, "retab": flowReturn, "cbz": flowCond, "cbnz": flowCond, "tbz": flowCond, "tbnz": flowCond,
 	"brk": flowEnd, "hlt": flowEnd, "udf": flowEnd, "eret": flowEnd,
 }
 

@@ -58,7 +58,9 @@ func (r *Report) Sampled(d *profile.Dump, saved []byte) {
 	}
 	r.seen[d.Process.PID] = true
 	stem := Stem(d.Process.PID, d.Process.Comm)
-	r.folder.Keep(stem+".txt", false, func(w io.Writer) error { return report.Text(w, d, report.Options{Group: true}) })
+	r.folder.Keep(stem+".txt", false, func(w io.Writer) error {
+		return report.Text(w, d, report.Options{Group: true, All: true}) // the folder has what the log leaves out
+	})
 	if len(saved) > 0 {
 		r.folder.Keep(stem+".snap", true, func(w io.Writer) error {
 			_, err := w.Write(saved)

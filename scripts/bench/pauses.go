@@ -82,4 +82,4 @@ func (b *bench) paused(c crowd) (stopped [4]float64, err error) {
 
 // pausesReported is how the summary of a recording says how long threads were stopped.
 var pausesReported = regexp.MustCompile(
-	`each for (\S+ \S+) at the median, 90 of 100 within (\S+ \S+), 99 within (\S+ \S+), the longest (\S+ [^\s;]+)`)
+	`pause p50 (\S+ \S+), p90 (\S+ \S+), p99 (\S+ \S+), max (\S+ [^\s;]+)`)

@@ -277,7 +277,7 @@ func TestWaitsAtDescriptors(t *testing.T) {
 				s.checkWait(t, name, `waits for descriptors \(\d+<pipe:\[\d+\]>\), from <sleeper>`, "sleeper")
 			}
 			s.checkWait(t, "limited",
-				`waits for descriptors \(\d+<pipe:\[\d+\]>\), from <sleeper>, with a time limit`, "sleeper")
+				`waits for descriptors \(\d+<pipe:\[\d+\]>\), from <sleeper>, timeout 100 s`, "sleeper")
 			s.checkRoot(t, "sleeper", `, which sleeps`, "poll", "select", "epoll", "limited")
 		}},
 		{"pidfd", func(t *testing.T, s *situation) {

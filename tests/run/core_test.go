@@ -135,7 +135,7 @@ func TestCore(t *testing.T) {
 		command string
 		words   map[string]int // and how often at least
 	}{
-		{nil, fpstack + " --core " + core, map[string]int{"deposit+": 1, "3 threads": 1, "main+": 1, "held.c:": 2}},
+		{nil, fpstack + " " + core, map[string]int{" deposit ": 1, "3 threads": 1, " main ": 1, "held.c:": 2}},
 		{[]string{"gdb"}, "gdb -batch -ex 'thread apply all bt' -ex 'info sharedlibrary' -ex 'print number' -ex " +
 			"'info registers rip' " + held + " " + core,
 			map[string]int{"in deposit (": 3, "in main (": 1, "libc.so.6": 1, "= 4711": 1, "rip ": 1}},
@@ -170,7 +170,7 @@ func TestCoreOfManyThreads(t *testing.T) {
 		}
 		core := filepath.Join(dir, "report", cores[0].File)
 		got, err := exec.Command(fpstack, core).CombinedOutput()
-		if text := string(got); err != nil || !strings.Contains(text, "deposit+") ||
+		if text := string(got); err != nil || !strings.Contains(text, " deposit ") ||
 			!strings.Contains(text, args[0]+" threads") {
 			t.Errorf("%q: %v\n%.3000s", args, err, got)
 		}
@@ -210,7 +210,7 @@ func TestCoreIsCut(t *testing.T) {
 			}
 			core := filepath.Join(dir, "report", cores[0].File)
 			got, err := exec.Command(fpstack, core).CombinedOutput()
-			if err != nil || strings.Count(string(got), "deposit+") == 0 || strings.Contains(string(got), "cut") {
+			if err != nil || strings.Count(string(got), " deposit ") == 0 || strings.Contains(string(got), "cut") {
 				t.Errorf("%v\n%s", err, got)
 			}
 		})

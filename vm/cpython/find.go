@@ -72,8 +72,10 @@ func layoutOf(m *module.Module, image module.Image, a mem.Addr) (*object.Layout,
 	if v, ok := versionOf(m); ok {
 		return object.Known(v)
 	}
+	mach := machines[regs.OfELF(m.Machine(), m.Class())]
 	for minor := 12; minor >= 8; minor-- {
-		if l, err := object.Known(object.Version{Major: 3, Minor: minor}); err == nil && fits(l, machines[regs.OfELF(m.Machine(), m.Class())], &memory, a) {
+		l, err := object.Known(object.Version{Major: 3, Minor: minor})
+		if err == nil && fits(l, mach, &memory, a) {
 			return l, nil
 		}
 	}

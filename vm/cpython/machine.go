@@ -18,8 +18,8 @@ type machine struct {
 }
 
 // machines are known by their architecture. Sources: struct pthread in nptl/descr.h of glibc (behind tcbhead_t or its
-// padding, two pointers), tcbhead_t.self and in src/internal/pthread_impl.h of musl; TLS_TCB_AT_TP in sysdeps/x86_64/nptl/tls.h,
-// TLS_DTV_AT_TP in sysdeps/aarch64/nptl/tls.h.
+// padding, two pointers), tcbhead_t.self, and struct pthread in src/internal/pthread_impl.h of musl; TLS_TCB_AT_TP in
+// sysdeps/x86_64/nptl/tls.h, TLS_DTV_AT_TP in sysdeps/aarch64/nptl/tls.h.
 var machines = map[*regs.Arch]*machine{
 	regs.AMD64: {futex: 202, selfIsTP: true, self: 16, tid: [2]mem.Addr{720, 48}},
 	regs.ARM64: {futex: 98, tid: [2]mem.Addr{208, 32}},

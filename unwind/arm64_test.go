@@ -1,0 +1,60 @@
+package unwind_test
+
+import (
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// putARM64 places instructions at an offset of the code page.
+func (d *drawn) putARM64(off int, list ...uint32) *drawn {
+	for i, w := range list {
+		binary.LittleEndian.PutUint32(d.code[off+4*i:], w)
+	}
+	return d
+}
+
+// Instructions of arm64, as objdump names them.
+const (
+	armCall   = 0x94000010 // bl
+	armRecord = 0xa9bf7bfd // stp x29, x30, [sp, #-16]!
+	armSetFP  = 0x910003fd // mov x29, sp
+	armRet    = 0xd65f03c0
+	armLoop   = 0x14000000 // b to itself
+	armNop    = 0xd503201f
+)
+
+// TestRecordOfAnother: a frame record is only believed without a word of a function that was seen to point x29 to one
+// of its own; of another one it may be that of a function further out.
+func TestRecordOfAnother(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		code []uint32 // up to a loop that never returns, at which the thread is
+		note string
+	}{
+		{"made by this function", []uint32{armRet, armRecord, armSetFP, armLoop}, ""},
+		{"made by the function before it", []uint32{armRecord, armSetFP, armRet, armNop, armLoop}, "may be missing"},
+		{"made by nobody", []uint32{armNop, armNop, armNop, armLoop}, "may be missing"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := newDrawn(regs.ARM64)
+			for i := range d.code {
+				d.code[i] = 0 // udf
+			}
+			d.putARM64(0x100-4, armCall).putARM64(0x800, tc.code...)
+			d.stack.Skip(2).Label("fp").Word(0).Word(0x10100)
+			pc := uint64(codeBase + 0x800 + 4*(len(tc.code)-1))
+			s := d.walk(t, unwind.Options{}, map[regs.Reg]uint64{regs.ARM64PC: pc, regs.ARM64SP: stackBase + 0x1000,
+				regs.ARM64FP: uint64(d.stack.Addr("fp"))})
+			if len(s.Frames) < 2 || s.Frames[1].PC != 0x10100 || s.Frames[1].Origin != unwind.FramePointer {
+				t.Fatalf("got %s (%v), want a frame by x29", show(s), s.Err)
+			}
+			if note := s.Frames[1].Note; (note == "") != (tc.note == "") || !strings.Contains(note, tc.note) {
+				t.Errorf("note %q, want %q in it", note, tc.note)
+			}
+		})
+	}
+}
