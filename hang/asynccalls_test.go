@@ -60,7 +60,8 @@ func TestAsyncCallsElsewhere(t *testing.T) {
 	for i := range c.Moments {
 		d := c.Moments[i].Dumps[0]
 		d.Threads[0].Loop = nil // it waits for another machine
-		d.Threads[0].Wait = &profile.Wait{Sort: profile.SortSocketData, Mode: profile.WaitOutside, Peer: "10.0.0.7:5432"}
+		d.Threads[0].Wait = &profile.Wait{Sort: profile.SortSocketData, Mode: profile.WaitOutside,
+			Peer: "10.0.0.7:5432"}
 	}
 	v := Judge(c)
 	if all := strings.Join(v.Because, "\n"); !strings.Contains(all, "2 async calls in handle (a.js:3)") {

@@ -87,8 +87,9 @@ func TestLocalsOfTasks(t *testing.T) {
 		x := start(t, in, "state.py", nil)
 		l := x.lister(t)
 		s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers(),
-			ProcessTime:    900e6, // a busy machine takes long
-			ProcessCopiers: append([]snapshot.ProcessCopier{l.(snapshot.ProcessCopier)}, x.Runtimes.LocalsCopiers()...)})
+			ProcessTime: 900e6, // a busy machine takes long
+			ProcessCopiers: append([]snapshot.ProcessCopier{l.(snapshot.ProcessCopier)},
+				x.Runtimes.LocalsCopiers()...)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,8 @@ func (l *Layout) MayBeMap(first, second uint64) bool {
 		least = 5  // words of an object; a small integer behind a pointer, which are many, has none
 		flags = 48 // bits in front of those that say which elements it has; those of a pointer are 0
 	)
-	return MayRefer(first) && second>>flags != 0 && second>>(8*(l.Map.InstanceSize-8))&0xff >= least && l.suspendable(uint16(second>>(8*(l.Map.InstanceType-8)))) != NotSuspendable
+	return MayRefer(first) && second>>flags != 0 && second>>(8*(l.Map.InstanceSize-8))&0xff >= least &&
+		l.suspendable(uint16(second>>(8*(l.Map.InstanceType-8)))) != NotSuspendable
 }
 
 // SuspendableMap is the kind of objects that the Map at a is of: a Map whose own Map is the Map of Maps.

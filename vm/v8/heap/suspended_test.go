@@ -7,7 +7,8 @@ import "testing"
 func TestMayBeMap(t *testing.T) {
 	for _, node := range nodes {
 		l := layoutOf(t, node)
-		for _, typ := range []uint16{l.Types.Promise, l.Types.AsyncFunction, l.Types.AsyncGenerator, l.Types.generator()} {
+		for _, typ := range []uint16{l.Types.Promise, l.Types.AsyncFunction, l.Types.AsyncGenerator,
+			l.Types.generator()} {
 			const meta = 0x3ff01e63151
 			second := 0x1c<<56 | uint64(typ)<<32 | 0x080509 // nine words
 			if typ == 0 || !l.MayBeMap(meta, second) {
