@@ -161,12 +161,12 @@ func TestEveryReadOfSuspendedFails(t *testing.T) {
 }
 
 // isPartOf reports whether all functions of c follow each other in chain, but those that have no name, and for the
-// lines that are not known.
+// lines and classes that are not known.
 func isPartOf(c, chain string) bool {
 	got, all := strings.Fields(c), strings.Fields(chain)
 	for from := 0; from+len(got) <= len(all); from++ {
 		if slices.EqualFunc(got, all[from:from+len(got)], func(g, w string) bool {
-			return g == w || strings.HasSuffix(g, ":") && strings.HasPrefix(w, g)
+			return g == w || strings.HasSuffix(w, "."+g) || strings.HasSuffix(g, ":") && strings.HasPrefix(w, g)
 		}) {
 			return true
 		}
