@@ -28,7 +28,7 @@ func (p *program) parked(t *testing.T) (fibers []snapshot.Fiber, stacks [][]prof
 			t.Fatalf("present %v, %v", present, err)
 		}
 		shot, err := p.Snapshot(t.Context(), tracer.StopOptions{Copiers: p.Runtimes.DumpCopiers(),
-			ProcessCopiers: []snapshot.ProcessCopier{l}})
+			ProcessCopiers: []snapshot.ProcessCopier{l.(snapshot.ProcessCopier)}})
 		if err != nil {
 			t.Fatal(err)
 		}
