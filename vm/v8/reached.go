@@ -115,7 +115,9 @@ func (c *scan) reach(l *links, leaves []mem.Addr, waiting map[mem.Addr]map[int]b
 		g.add(heap.TagOf(p), rolePromise, []int{i})
 	}
 	for level := 0; level < maxLevels && len(g.next) > 0 && !g.failed && g.searched < maxReached; level++ {
+		before := len(c.moment.Faults())
 		g.level()
+		g.failed = g.failed || c.faulted(before)
 	}
 	for i, p := range leaves {
 		out[p] = g.outcome(i)
@@ -238,8 +240,8 @@ func (g *reach) holderOf(a mem.Addr) holder {
 		at := a - mem.Addr(back)*wordSize
 		w, ok := g.moment.Peek(at)
 		switch {
-		case !ok && back == 0:
-			return holder{state: unclear} // it was freed meanwhile
+		case !ok && (back == 0 || g.isMapped(at)): // freed meanwhile, or not to be read
+			return holder{state: unclear}
 		case !ok:
 			return holder{state: outside, at: a}
 		case w&3 != 1 || back == 0 || !g.isMap(w):

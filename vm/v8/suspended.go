@@ -249,11 +249,16 @@ var errUnread = errors.New("async functions may be missing, or who waits for the
 	"read")
 
 // unread reports whether memory could not be read that the process has.
-func (c *scan) unread() bool {
-	return slices.ContainsFunc(c.moment.Faults(), func(a mem.Addr) bool {
-		m := c.memory.Table.Find(a)
-		return m != nil && m.Perm&maps.Read != 0
-	})
+func (c *scan) unread() bool { return c.faulted(0) }
+
+// faulted reports it of the reads that failed from the nth such on.
+func (c *scan) faulted(n int) bool {
+	return slices.ContainsFunc(c.moment.Faults()[n:], c.isMapped)
+}
+
+func (c *scan) isMapped(a mem.Addr) bool {
+	m := c.memory.Table.Find(a)
+	return m != nil && m.Perm&maps.Read != 0
 }
 
 func why(err error) error {
