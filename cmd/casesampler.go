@@ -145,8 +145,7 @@ func (s *caseSampler) Asleep(ctx context.Context, pid int) (*profile.Dump, error
 func (s *caseSampler) asleep(ctx context.Context, pid int) (*profile.Dump, error) {
 	got, err := s.d.sampleBy(ctx, pid, tracer.Options{NoStop: true})
 	if got != nil {
-		got.Notes = append(got.Notes, "shown without a stop, as with --no-stop: one would end a write that has "+
-			"written a part")
+		got.Notes = append(got.Notes, "shown without a stop, as with --no-stop: stopping it would cut a write short")
 	}
 	return got, err
 }

@@ -157,6 +157,8 @@ func TestRefusalFitsThePlace(t *testing.T) {
 		{"a label", doctor.Facts{Exists: true, Caps: root, Yama: -1, OwnLSM: "docker-default (enforce)"},
 			doctor.GitHubActions, "AppArmor may have refused"},
 		{"no gate", doctor.Facts{Exists: true, Caps: root, UserNS: &yes, Yama: -1}, doctor.GitHubActions,
+			"cannot be seen from here. CAP_SYS_PTRACE is effective already"},
+		{"no gate, and no capability", doctor.Facts{Exists: true, UserNS: &yes, Yama: -1}, doctor.GitHubActions,
 			"cannot be seen from here. sudo"},
 		{"escape in a label", doctor.Facts{Exists: true, OwnLSM: "\x1b[31m", Yama: -1}, doctor.Shell, `\x1b[31m`},
 	} {

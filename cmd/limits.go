@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -106,7 +107,12 @@ func filesRemedy(err error) string {
 // checkProc refuses to use a /proc that is not ours: its ids mean other processes.
 func checkProc(c *cobra.Command) error {
 	switch c.Name() {
-	case "fpstack", "dump", "record", "top", "run", "agent", "perf-map":
+	case "fpstack", "dump":
+		words := c.Flags().Args()
+		if len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return !isFile(word) }) {
+			return nil // it reads files alone
+		}
+	case "record", "top", "run", "agent", "perf-map":
 	default: // of files as well, or see below
 		return nil
 	}

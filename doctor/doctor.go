@@ -145,8 +145,13 @@ func Culprit(f *Facts, place Place) Gate {
 			return g
 		}
 	}
-	return Gate{Name: "kernel", State: Closed, Says: "the kernel refused for a reason that cannot be seen from here",
-		Remedy: place.allowPtrace()}
+	refused := Gate{Name: "kernel", State: Closed,
+		Says: "the kernel refused for a reason that cannot be seen from here", Remedy: place.allowPtrace()}
+	if f.capable() { // to ask for it would not help
+		refused.Remedy = "CAP_SYS_PTRACE is effective already: the process may be of a user namespace outside of " +
+			"ours, or a security module refuses; run fpstack on the host."
+	}
+	return refused
 }
 
 // Refusal is what the Culprit says and what to do about it, as a sentence or two. It may hold any bytes of the target.

@@ -171,7 +171,7 @@ func (w *fiberWalk) report(d *profile.Dump) {
 		}
 	}
 	if asked && len(w.listers) == 0 && len(w.refused) == 0 {
-		d.Problems = append(d.Problems, "no goroutines, tasks, greenlets or async calls: no runtime that has them, or "+
-			"none that can be read")
+		d.Problems = append(d.Problems, "no goroutines, tasks, greenlets, virtual threads or async calls: no "+
+			"runtime that has them, or none that can be read")
 	}
 }

@@ -28,7 +28,7 @@ func hasTimer(w *profile.Wait) bool {
 
 // asleep says how long a thread sleeps still, and where.
 func (j *judging) asleep(n *node, w *profile.Wait) string {
-	words := text.Message(w.Text)
+	words := briefly(w)
 	switch {
 	case w.Left > 0:
 		words = "is asleep for " + text.Duration(w.Left) + " more"
@@ -124,5 +124,5 @@ func (j *judging) blocked(n *node, w *profile.Wait) string {
 			return "waits in " + by + j.where(n)
 		}
 	}
-	return text.Message(w.Text) + j.where(n)
+	return briefly(w) + j.where(n)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-// TestBackends: a backend of a database that waits for a lock leads to the one that is idle in a transaction, if that is
-// one.
+// TestBackends: a backend of a database that waits for a lock leads to the one that is idle in a transaction, where it
+// is one.
 func TestBackends(t *testing.T) {
 	idle := Process{PID: 100, Parent: 90, Name: "postgres", Backend: BackendInTransaction}
 	other := Process{PID: 101, Parent: 90, Name: "postgres", Backend: BackendInTransaction}
@@ -26,8 +26,8 @@ func TestBackends(t *testing.T) {
 		{"it waits for no lock", NoBackend, []Process{idle}, 99, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			c := blockedOn(profile.Wait{Sort: profile.SortSocketData, Mode: profile.WaitAny, Name: "unix /pg", Made: true,
-				Wakers: []profile.Waker{{PID: 99}}})
+			c := blockedOn(profile.Wait{Sort: profile.SortSocketData, Mode: profile.WaitAny, Made: true,
+				Name: "unix /pg", Wakers: []profile.Waker{{PID: 99}}})
 			c.Roots = []int{7}
 			server := Process{PID: 99, Parent: 90, Name: "postgres", Backend: row.backend}
 			c.Outside = append([]Process{server}, row.among...)

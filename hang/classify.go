@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Bounds of the classes, as shares of the time between the moments.
@@ -96,8 +97,8 @@ func (s *span) words() string {
 	if s.noDelay {
 		delay = "how long it was ready without one is not counted here"
 	}
-	return fmt.Sprintf("%d ms on a CPU in %s, %s, %d voluntary switches, %d preemptive", s.cpu.Milliseconds(),
-		seconds(s.wall), delay, s.voluntary, s.preemptive)
+	return fmt.Sprintf("%d ms on a CPU in %s, %s, %s, %d preemptive", s.cpu.Milliseconds(), seconds(s.wall), delay,
+		text.Count(s.voluntary, "voluntary switch"), s.preemptive)
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

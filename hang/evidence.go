@@ -18,12 +18,10 @@ const (
 func (j *judging) evidence(v *Verdict, sinks []sink) *Verdict {
 	if c := v.Culprit; c != nil {
 		if c.Frame != nil {
-			v.Because = append(v.Because, fmt.Sprintf("look first at %s of %s: %s", j.thread(c.TID, c.PID),
-				j.process(c.PID), place(c.Frame)))
+			v.Because = append(v.Because, fmt.Sprintf("look first at %s: %s", j.whole(c.TID, c.PID), place(c.Frame)))
 		}
 		if t := j.class[c.TID]; t != nil && t.Why != "" && t.Class != Unseen {
-			v.Because = append(v.Because, fmt.Sprintf("%s of %s: %s, %s", j.thread(c.TID, c.PID), j.process(c.PID),
-				t.Class, t.Why))
+			v.Because = append(v.Because, fmt.Sprintf("%s: %s, %s", j.whole(c.TID, c.PID), t.Class, t.Why))
 		}
 	}
 	j.lostCalls(v)
@@ -44,6 +42,14 @@ func (j *judging) evidence(v *Verdict, sinks []sink) *Verdict {
 		v.Because = append(v.Because, line)
 	}
 	return v
+}
+
+// whole names a thread with its process: by that alone where it is all of it.
+func (j *judging) whole(tid, pid int) string {
+	if len(j.members[pid]) <= 1 {
+		return j.process(pid)
+	}
+	return j.thread(tid, pid) + " of " + j.process(pid)
 }
 
 // lostCalls adds to v the async functions that nobody lets go on, of processes for which it does not blame one.

@@ -74,10 +74,9 @@ func fiberOrder(d *profile.Dump, f *profile.Fiber) int {
 // isAlarm reports whether a timer that w waits for may be the one by which package testing ends a test that hangs: its
 // -timeout, which is minutes mostly.
 func isAlarm(d *profile.Dump, w *profile.Wait) bool {
+	runs := func(f profile.Frame) bool { return f.Func == "testing.tRunner" }
 	return d != nil && max(w.Left, w.Length) > time.Minute && slices.ContainsFunc(d.FiberStacks,
-		func(s profile.FiberStack) bool {
-			return slices.ContainsFunc(s.Stack.Frames, func(f profile.Frame) bool { return f.Func == "testing.tRunner" })
-		})
+		func(s profile.FiberStack) bool { return slices.ContainsFunc(s.Stack.Frames, runs) })
 }
 
 // joiners are how functions begin by which a fiber waits for the end of others.

@@ -47,8 +47,9 @@ func (j *judging) joinsThreads(n *node) bool {
 	return false
 }
 
-// compareSinks puts the most likely cause first: by rank, then who does not wait for somebody to connect, then who is in a
-// function of the user's own and does not wait there for others to end; of threads of a language the first one last.
+// compareSinks puts the most likely cause first: by rank, then who does not wait for somebody to connect, then who is
+// in a function of the user's own and does not wait there for others to end; of threads of a language the first one
+// last.
 func (j *judging) compareSinks(a, b *sink) int {
 	if byRank := cmp.Compare(a.rank, b.rank); byRank != 0 {
 		return byRank

@@ -19,9 +19,11 @@ func TestKept(t *testing.T) {
 		want   string
 	}{
 		{"it waits for an answer", reads, nil, nil, Unknown, "job (7) reads from 10.0.0.7:5432, and gets no answer"},
-		{"a lock that nobody can unlock", lost, nil, nil, Waiting, "job (7) waits for mutex held by thread 8, which has exited"},
+		{"a lock that nobody can unlock", lost, nil, nil, Waiting,
+			"job (7) waits for mutex held by thread 8, which has exited"},
 		{"a deadlock", lost, nil, []profile.WaitCycle{{Kind: profile.CycleDeadlock, Threads: []int{7},
-			Text: "deadlock: the thread waits for itself"}}, Deadlock, "job (7): deadlock: the thread waits for itself, in f"},
+			Text: "deadlock: the thread waits for itself"}}, Deadlock,
+			"job (7): deadlock: the thread waits for itself, in f"},
 		{"a crash", reads, &profile.SignalInfo{Number: 11, Name: "SIGSEGV"}, nil, Unknown,
 			"job (7) was ended by SIGSEGV, in f"},
 	} {

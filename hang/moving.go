@@ -122,6 +122,8 @@ func (j *judging) activity() (all []string) {
 	case len(a.Repeats) > 0 && len(a.Commands) <= 1: // a loop of commands, one of which was not met before
 	case len(a.Commands) > 0:
 		all = append(all, began+", as "+text.Escape(a.Commands[0]))
+	case a.Began > 0 && len(a.Repeats) > 0:
+		all = append(all, "it restarts the same command: "+text.Escape(a.Repeats[0]))
 	case a.Began > 0:
 		all = append(all, began+", of commands that ran before")
 	}

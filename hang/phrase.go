@@ -1,6 +1,7 @@
 package hang
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -126,7 +127,7 @@ func (j *judging) link(n *node) string {
 	case w.Mode == profile.WaitOne:
 		return "waits for " + object(w) + " held by " + who
 	}
-	return "waits for " + object(w) + ", which " + who + " may end"
+	return "waits at " + object(w) + " for " + who
 }
 
 // linkOfSet is link of a wait for one of several descriptors: by the one that n has the other end of.
@@ -173,6 +174,9 @@ func socketName(w *profile.Wait) string {
 	}
 	return text.Escape(w.Name)
 }
+
+// briefly is what a thread does that waits for w, in few words.
+func briefly(w *profile.Wait) string { return text.Message(cmp.Or(w.Brief, w.Text)) }
 
 // object is what a wait is for: "mutex 0x7f…".
 func object(w *profile.Wait) string {

@@ -201,15 +201,17 @@ var housekeepers = []string{"GC Thread", "G1 ", "VM Thread", "VM Periodic", "C1 
 // matters reports whether a thread may tell what its process waits for: runtimes keep others for work, and for their
 // own.
 func (j *judging) matters(tid int) bool {
-	if t := j.sampled[tid]; t != nil && tid != j.owner[tid] {
-		if slices.ContainsFunc(housekeepers, func(s string) bool { return strings.HasPrefix(t.Name, s) }) {
-			return false
-		}
-		if t.Loop != nil && !isKept(t.Loop) {
-			return false
-		}
+	if t := j.sampled[tid]; t != nil && tid != j.owner[tid] && t.Loop != nil && !isKept(t.Loop) {
+		return false
 	}
-	return !j.keeps(tid)
+	return !j.isHousekeeper(tid) && !j.keeps(tid)
+}
+
+// isHousekeeper reports whether a runtime has a thread for its own work.
+func (j *judging) isHousekeeper(tid int) bool {
+	t := j.sampled[tid]
+	return t != nil && tid != j.owner[tid] &&
+		slices.ContainsFunc(housekeepers, func(s string) bool { return strings.HasPrefix(t.Name, s) })
 }
 
 // keeps reports whether a runtime keeps a thread for work, and nobody that is known brings it some.

@@ -3,6 +3,7 @@ package hang
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/fpstack/fpstack/profile"
@@ -137,7 +138,8 @@ func TestTestsFit(t *testing.T) {
 	const test = "; in the test TestDrain"
 	for _, row := range [][2]string{{"short", "short" + test}, {strings.Repeat("é", 250), ""}} {
 		got := withTests(row[0], test)
-		if n := utf8.RuneCountInString(got); n >= 200 || !strings.HasSuffix(got, test) || row[1] != "" && got != row[1] {
+		if n := utf8.RuneCountInString(got); n >= 200 || !strings.HasSuffix(got, test) ||
+			row[1] != "" && got != row[1] {
 			t.Errorf("%d characters: %s", n, got)
 		}
 	}
@@ -167,5 +169,39 @@ func TestShortNames(t *testing.T) {
 		if got := shortName(name); got != want {
 			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestHousekeepersRest: what a runtime does for itself keeps nothing from being a hang, and what others do does.
+func TestHousekeepersRest(t *testing.T) {
+	for name, want := range map[string]Kind{"G1 Service": Waiting, "worker": Unknown} {
+		latch := profile.Wait{Sort: profile.SortCondition, Kind: "a CountDownLatch", Mode: profile.WaitAny,
+			Text: "waits for a CountDownLatch", Wakers: []profile.Waker{{PID: 7}}}
+		c := twice(Counters{}, "S", []string{"f"}, []string{"f"})
+		for i := range c.Moments {
+			m := &c.Moments[i]
+			m.Dumps[0].Threads[0].Wait = &latch
+			m.Dumps[0].Threads = append(m.Dumps[0].Threads, profile.Thread{TID: 8, Name: name, State: "S",
+				Stack: profile.Stack{Frames: []profile.Frame{{Func: []string{"a", "b"}[i]}}},
+				Wait:  &profile.Wait{Sort: profile.SortTime, Mode: profile.WaitTime, Length: time.Second}})
+			at := Counters{Time: m.Time, CPU: time.Duration(i) * time.Millisecond, Voluntary: uint64(3 * i)}
+			m.Counters[8] = Span{Before: at, After: at}
+		}
+		if v := Judge(c); v.Kind != want {
+			t.Errorf("beside %q: got %s: %s, want %s", name, v.Kind, v.Sentence, want)
+		}
+	}
+}
+
+// TestBuiltIn: what a language has built in, and what of it could not be read, is nobody's own function.
+func TestBuiltIn(t *testing.T) {
+	for kind, want := range map[profile.Kind]bool{profile.JavaScript: false, profile.Python: false,
+		profile.Native: true} {
+		if got := isOwn(&profile.Dump{}, &profile.Frame{Func: "wait", Kind: kind, Module: -1}); got != want {
+			t.Errorf("kind %v without a file: got %t, want %t", kind, got, want)
+		}
+	}
+	if !isOwn(&profile.Dump{}, &profile.Frame{Func: "main", File: "/srv/app.py", Kind: profile.Python, Module: -1}) {
+		t.Error("a function of Python with a file is none of the user's own")
 	}
 }

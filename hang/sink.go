@@ -208,7 +208,7 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 	case w.Mode == profile.WaitTime:
 		s.rank, s.kind, s.does = rankTime, sleepKind(w), j.asleep(n, w)
 	case w.Mode == profile.WaitOutside:
-		s.rank, s.kind, s.does = rankOutside, Waiting, text.Message(w.Text)
+		s.rank, s.kind, s.does = rankOutside, Waiting, briefly(w)
 	default:
 		s.rank, s.kind, s.does = rankBlocked, j.blockedKind(n), j.blocked(n, w)
 	}
@@ -314,7 +314,7 @@ func (j *judging) disk(n *node, w *profile.Wait) string {
 		words += " in " + text.Escape(t.Wchan)
 	}
 	if w.Text != "" {
-		words += ": " + text.Message(w.Text)
+		words += ": " + briefly(w)
 	}
 	return words
 }

@@ -91,7 +91,7 @@ func (j *judging) of(pid int) *together {
 			p.spin = append(p.spin, tid)
 			p.rests = false
 		default:
-			p.rests = false
+			p.rests = p.rests && j.isHousekeeper(tid)
 		}
 	}
 	p.share = j.spinShare(p.spin)

@@ -36,7 +36,8 @@ func TestReadCounters(t *testing.T) {
 		ok    bool
 	}{
 		{"with schedstat", map[string]string{"status": status, "stat": stat, "schedstat": "1000 2000 3\n"},
-			Counters{State: 'S', Start: 7133, CPU: 1000, System: 40 * time.Millisecond, Delay: 2000, HasDelay: true, Voluntary: 12,
+			Counters{State: 'S', Start: 7133, CPU: 1000, System: 40 * time.Millisecond,
+				Delay: 2000, HasDelay: true, Voluntary: 12,
 				Preemptive: 3}, true},
 		{"a kernel without it", map[string]string{"status": status, "stat": stat},
 			Counters{State: 'S', Start: 7133, CPU: 350 * time.Millisecond, System: 40 * time.Millisecond, Voluntary: 12,

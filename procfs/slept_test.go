@@ -11,7 +11,7 @@ import (
 // TestSlept: a thread has slept for as long as the clocks of two CPUs show at least.
 func TestSlept(t *testing.T) {
 	sched := func(ms string) string {
-		return "sleep (7, #threads: 1)\n------\nse.exec_start                                :  " + ms + "\nse.vruntime : 1.5\n"
+		return "sleep (7, #threads: 1)\n------\nse.exec_start                    :  " + ms + "\nse.vruntime : 1.5\n"
 	}
 	stat := func(cpu string) string { return "7 (a b) S " + strings.Repeat("0 ", 35) + cpu + " 0 0\n" }
 	const cpus = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 100 200 300 0 0\ncpu1 1 2 3 4 5 0 0 0 0 0\nintr 1\n"

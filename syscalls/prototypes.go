@@ -9,13 +9,8 @@ func prototype(arch, name string) (string, bool) {
 	if spec, ok := variant(arch, name); ok {
 		return spec, true
 	}
-	for _, of := range [...]func(string) (string, bool){fileCall, pathCall, waitCall, socketCall, memoryCall,
-		processCall, timeCall, systemCall} {
-		if spec, ok := of(name); ok {
-			return spec, true
-		}
-	}
-	return "", false
+	spec, ok := calls()[name]
+	return spec, ok
 }
 
 // variant knows the calls whose arguments differ between architectures.

@@ -35,7 +35,7 @@ func Plural[N Integer](n N, noun string) string {
 	switch {
 	case n == 1:
 		return noun
-	case strings.HasSuffix(noun, "s"):
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "ch"):
 		return noun + "es"
 	}
 	return noun + "s"

@@ -71,6 +71,8 @@ func (h *headData) samplingLine(cells int) line {
 			wanted, reached, p50, most, stopped)},
 		{24, fmt.Sprintf("  %s  %s%s Hz  pause %s max %s  stopped %s", kindOfTime(h.valueType), reached, of, p50, most,
 			stopped)},
+		{12, fmt.Sprintf("  %s  %s%s Hz  pause %s max %s  stopped %s", h.valueType.Type, reached, of, p50, most,
+			stopped)},
 		{12, fmt.Sprintf("  %s %s%s Hz %s/%s %s", h.valueType.Type, reached, of, p50, most, stopped)},
 		{5, fmt.Sprintf(" %s%sHz %s/%s %s", reached, of, p50, most, stopped)},
 	} {

@@ -254,7 +254,7 @@ func (s *stop) nothing() error {
 	if s.opt.TIDs == nil || s.memory.replaced(s.table.All()[0].Start) {
 		return fmt.Errorf("process %d: %w", s.p.pid, ErrExec)
 	}
-	return fmt.Errorf("threads %v of process %d: %w", s.opt.TIDs, s.p.pid, ErrNoProcess)
+	return fmt.Errorf("process %d has none of the threads %v: %w", s.p.pid, s.opt.TIDs, ErrNoProcess)
 }
 
 // result makes the Snapshot when all run again.

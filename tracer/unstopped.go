@@ -65,7 +65,7 @@ func (p *Process) unstoppedOnce(ctx context.Context, opt StopOptions) (*snapshot
 	}
 	u.end(text)
 	if len(u.out.Threads)+len(u.out.Left) == 0 {
-		return nil, fmt.Errorf("threads %v of process %d: %w", opt.TIDs, p.pid, ErrNoProcess)
+		return nil, fmt.Errorf("process %d has none of the threads %v: %w", p.pid, opt.TIDs, ErrNoProcess)
 	}
 	return u.out, nil
 }

@@ -29,7 +29,6 @@ type head struct {
 	Smaller  int      `json:"smaller"` // frames of the call tree left out
 	Diff     bool     `json:"diff,omitempty"`
 	Inverted bool     `json:"inverted,omitempty"`
-	Width    int      `json:"width,omitempty"`
 	Runs     int      `json:"runs,omitempty"`
 	Waits    bool     `json:"waits,omitempty"` // what waits is shown at first
 	Sources  bool     `json:"sources,omitempty"`
@@ -155,7 +154,7 @@ func moved(list []uint32, to []profile.NodeID) []uint32 {
 }
 
 func describe(p *profile.Profile, opt Options) head {
-	h := head{Version: 2, Title: opt.Title, Type: opt.Type, Tasks: []task{}, Inverted: opt.Inverted, Width: opt.Width,
+	h := head{Version: 2, Title: opt.Title, Type: opt.Type, Tasks: []task{}, Inverted: opt.Inverted,
 		Duration: p.Duration.Seconds(), Period: p.Period.Seconds()}
 	for i, arg := range p.Command {
 		if i > 0 {

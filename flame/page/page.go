@@ -40,8 +40,6 @@ type Options struct {
 	All bool
 	// Static leaves out data and script: the picture alone.
 	Static bool
-	// Width fixes the width of an SVG in pixels; 0 fits it to the window.
-	Width int
 	// Inverted draws the root at the top (an icicle graph).
 	Inverted bool
 
@@ -100,9 +98,6 @@ func prepare(p *profile.Profile, opt *Options) (*graph, error) {
 	}
 	if !(opt.MinShare >= 0 && opt.MinShare <= 1) {
 		return nil, fmt.Errorf("smallest share %v: expected 0 to 1", opt.MinShare)
-	}
-	if opt.Width < 0 {
-		return nil, fmt.Errorf("width %d: expected pixels", opt.Width)
 	}
 	if opt.Title == "" {
 		opt.Title = strings.Join(p.Command, " ")

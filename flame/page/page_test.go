@@ -112,7 +112,7 @@ func documents() map[string]struct {
 	many := generated(2000)
 	return map[string]document{
 		"small":          {small, Options{Title: "small"}},
-		"small-static":   {small, Options{Title: "small", Static: true, Inverted: true, Width: 800}},
+		"small-static":   {small, Options{Title: "small", Static: true, Inverted: true}},
 		"diff":           {nil, Options{Title: "diff", Diff: compared(small, old)}},
 		"empty":          {stacks(profile.SamplesCount), Options{}},
 		"hostile":        {hostileProfile(), Options{}},
@@ -300,7 +300,6 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 		"type behind the last": {Type: 1},
 		"type below 0":         {Type: -1},
 		"share above 1":        {MinShare: 2},
-		"width below 0":        {Width: -1},
 	} {
 		if err := HTML(io.Discard, p, opt); err == nil {
 			t.Errorf("%s: no error", name)

@@ -13,11 +13,7 @@ import (
 const svgHeader = 44
 
 func (g *graph) writeSVG(w *bufio.Writer, opt Options) error {
-	width, shownWidth := float64(pageWidth), "100%"
-	if opt.Width > 0 {
-		width = float64(max(opt.Width, 200))
-		shownWidth = fmt.Sprint(width)
-	}
+	width := float64(pageWidth)
 	p, err := g.newPicture(opt, width, 0)
 	if err != nil {
 		return err
@@ -37,13 +33,13 @@ func (g *graph) writeSVG(w *bufio.Writer, opt Options) error {
 		}
 	}
 	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?>
-<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%.0f" viewBox="0 0 %.0f %.0f" `+
+<svg xmlns="http://www.w3.org/2000/svg" width="100%%" height="%.0f" viewBox="0 0 %.0f %.0f" `+
 		`preserveAspectRatio="xMinYMin meet" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" `+
 		`font-size="%d" fill="%s">
 <title>%s</title>
 <rect width="100%%" height="100%%" fill="%s"/>
 <g id="static"><text x="%d" y="18" font-size="15">%s</text><text x="%d" y="36">%s</text>
-`, shownWidth, height, width, height, fontSize, p.colours.Text, escape(g.head.Title), p.colours.Paper,
+`, height, width, height, fontSize, p.colours.Text, escape(g.head.Title), p.colours.Paper,
 		margin, escape(text.Shorten(g.head.Title, int(width/10))),
 		margin, escape(text.Shorten(strings.Join(facts, ". "), int(width/letterWidth)-2)))
 	p.explain(w, svgHeader)

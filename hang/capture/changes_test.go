@@ -28,7 +28,8 @@ func shell(t *testing.T, script string) (pid int, proceed func()) {
 	return cmd.Process.Pid, func() { io.WriteString(in, "\n"); in.Close() }
 }
 
-// TestChanges: that a root ends, and that a process executes another program, is noted; looks end with the last process.
+// TestChanges: that a root ends, and that a process executes another program, is noted; looks end with the last
+// process.
 func TestChanges(t *testing.T) {
 	for _, row := range []struct {
 		script string

@@ -20,7 +20,7 @@ import (
 
 // Test is one that runs.
 type Test struct {
-	Runner string // "pytest", "go test", "gtest", "cargo test", "node:test", "jest", "unittest"
+	Runner string // "pytest", "go test", "gtest", "cargo test", "node:test", "jest", "unittest", "JUnit 5", "TestNG"
 	// Name is the test's as its runner takes it to run it alone, as far as that is known: any bytes of the target.
 	Name string
 	File string // "" if unknown
@@ -72,6 +72,8 @@ func (f *finder) stack(frames []profile.Frame, tid int, thread string) {
 		switch {
 		case outer.Kind == profile.Python:
 			t.Runner, t.Name = f.python(outer, frames[:i])
+		case outer.Kind == profile.Java:
+			t.Runner, t.Name = f.java(outer, frames[:i])
 		case outer.Func == "testing.tRunner":
 			t.Runner, t.Name = "go test", goTest(frames[:i])
 		case strings.HasPrefix(outer.Func, "testing::Test::Run") || strings.HasPrefix(outer.Func,
@@ -117,6 +119,10 @@ func ofRunner(runner string, at *profile.Frame) bool {
 			"test::")
 	case "pytest", "unittest":
 		return at.Kind != profile.Python
+	case junit5, junit4, junit3, testNG:
+		return at.Kind != profile.Java || at.Stub || slices.ContainsFunc(reflection, func(p string) bool {
+			return strings.HasPrefix(at.Func, p)
+		})
 	}
 	return false
 }

@@ -188,7 +188,7 @@ produce()
 			`called by <module> \(write.py:10\), \d+ % of a CPU[^,]*`},
 	{name: "vfork parent", needs: []string{"gcc"}, ready: "ready", status: hung,
 		files: map[string]string{"vforks.c": vforks}, argv: []string{"./vforks"},
-		want: `vforks (P) waits for its vfork child vforks (P), which waits for a signal; anybody may send one`},
+		want: `vforks (P) waits for its vfork child vforks (P), which waits for a signal`},
 	{name: "daemon keeps the output", needs: []string{"bash", "setsid"}, ready: "ready", status: hung,
 		argv: []string{"bash", "-c", `echo ready; x=$( (setsid sleep 1000 &) ); echo "$x"`},
 		want: `bash (P) reads a pipe; its write end is held by sleep (P), parent gone, another session, ` +

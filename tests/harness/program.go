@@ -30,7 +30,8 @@ type Program struct {
 func (p *Program) Begin(t testing.TB) int {
 	t.Helper()
 	cmd := p.Command(t, p.Argv)
-	out, err := os.Create(filepath.Join(p.Dir, "out"))
+	// Appending: the program may write to the file by its name, too.
+	out, err := os.OpenFile(filepath.Join(p.Dir, "out"), os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}

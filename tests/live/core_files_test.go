@@ -119,7 +119,7 @@ func TestCoreForms(t *testing.T) {
 			t.Errorf("%s, cut: status %d, %s\n%s", tool[0], o.status, o.stderr, o.stdout)
 		}
 	}
-	if o := execute(t, bound, "sh", "-c", `cat "$1" | "$2" --core -`, "sh", s.core, fpstack); o.stdout != s.want {
+	if o := execute(t, bound, "sh", "-c", `cat "$1" | "$2" -`, "sh", s.core, fpstack); o.stdout != s.want {
 		t.Errorf("by a pipe: status %d, %s\n%s", o.status, o.stderr, o.stdout)
 	}
 	small, document := filepath.Join(room(t), "small"), filepath.Join(room(t), "dump.json")

@@ -133,16 +133,18 @@ func TestForeignProc(t *testing.T) {
 		status int
 	}{
 		{[]string{"record", "-q", "-o", filepath.Join(room(t), "x.folded"), "--", "sh", "-c", "exit 0"}, 125},
-		{[]string{"-p", "1"}, 2},
-		{[]string{"hang", "1"}, 2},
-		{[]string{"check", "1"}, 2},
+		{[]string{"-p", "1"}, 2}, {[]string{"1", "--waits"}, 2}, {[]string{"hang", "1"}, 2},
 		{[]string{"doctor", "1"}, 2},
-		{[]string{"--waits", "1"}, 2},
+		{[]string{"check", "1"}, 2}, {[]string{"perf-map", "1"}, 2}, {[]string{"top", "1", "--once", "1"}, 2},
 	} {
 		o := execute(t, bound, unshare, append([]string{"-pf", fpstack}, tt.args...)...)
 		if o.status != tt.status || !strings.Contains(o.stderr, "/proc is of another pid namespace") {
 			t.Errorf("fpstack %q: status %d, want %d; %q", tt.args, o.status, tt.status, o.stderr)
 		}
+	}
+	if o := execute(t, bound, unshare, "-pf", fpstack, "check", fpstack); o.status > 1 ||
+		strings.Contains(o.stderr, "pid namespace") {
+		t.Errorf("check of a file: status %d, %q", o.status, o.stderr)
 	}
 	if o := execute(t, bound, unshare, "-pf", fpstack, "--version"); o.status != 0 {
 		t.Errorf("--version: status %d, %q", o.status, o.stderr)

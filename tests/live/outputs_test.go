@@ -3,6 +3,7 @@
 package live
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -144,7 +145,7 @@ func TestKilledLeavesNothing(t *testing.T) {
 		t.Skipf("no files without a name here: %v", err)
 	}
 	unix.Close(fd)
-	// The input is a pipe, so that fpstack waits for it with its output open.
+	// The input is a pipe with the begin of a dump, so that fpstack waits for more with its output open.
 	pipe := filepath.Join(dir, "pipe")
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
@@ -156,6 +157,7 @@ func TestKilledLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
+	fmt.Fprintf(in, `{"schema":"fpstack.dump/1","x":"%s`, strings.Repeat("x", 5000))
 	await(t, "the output is open", func() bool { return opens(p.pid, dir+"/#") })
 	cmd.Process.Signal(syscall.SIGKILL)
 	cmd.Wait()

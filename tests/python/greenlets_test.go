@@ -90,7 +90,7 @@ func (x *target) greenletStop(t testing.TB) (*snapshot.Snapshot, vm.FiberLister)
 			t.Fatalf("no greenlets are found: %v", err)
 		}
 		s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers(),
-			ProcessTime: 900e6, ProcessCopiers: []snapshot.ProcessCopier{l}})
+			ProcessTime: 900e6, ProcessCopiers: []snapshot.ProcessCopier{l.(snapshot.ProcessCopier)}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -88,7 +88,7 @@ func TestLocalsOfTasks(t *testing.T) {
 		l := x.lister(t)
 		s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers(),
 			ProcessTime:    900e6, // a busy machine takes long
-			ProcessCopiers: append([]snapshot.ProcessCopier{l}, x.Runtimes.LocalsCopiers()...)})
+			ProcessCopiers: append([]snapshot.ProcessCopier{l.(snapshot.ProcessCopier)}, x.Runtimes.LocalsCopiers()...)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,14 +57,15 @@ func (x *target) locksOnce(t *testing.T, noStop bool) ([]waits.Lock, map[int]str
 	return all, names
 }
 
-// TestLocks: an RLock knows who has it, written in C and in Python; of a Lock it is who is inside of its block, up to
-// 3.13; who joins a thread waits for its end; a fork's child waits for a thread that it has not.
+// TestLocks: an RLock knows who has it, written in C and in Python; of a Lock it is who is inside of its block, but for
+// interpreters without a GIL, and nobody whose block has ended; who joins a thread waits for its end; a fork's child
+// waits for a thread that it has not.
 func TestLocks(t *testing.T) {
 	each(t, 8, func(t *testing.T, in interpreter) {
 		if !*full && !slices.Contains([]int{9, 12, 13, 14}, in.minor) {
 			return // of each way to find a lock one
 		}
-		for _, what := range []string{"rlock", "python", "lock", "joins"} {
+		for _, what := range []string{"rlock", "python", "lock", "ended", "itself", "joins"} {
 			for _, noStop := range []bool{false, true} {
 				x := start(t, in, "locks.py", []string{"WHAT=" + what})
 				all, names := x.locks(t, noStop)
@@ -83,8 +84,15 @@ func TestLocks(t *testing.T) {
 				switch what {
 				case "lock":
 					want = map[string]string{"one": "threading.Lock ", "other": "threading.Lock "}
-					if in.minor <= 13 { // inside of whose block a frame is can be seen
+					if !in.free { // inside of whose block a frame is can be seen
 						want = map[string]string{"one": "threading.Lock other", "other": "threading.Lock one"}
+					}
+				case "ended":
+					want = map[string]string{"waits": "threading.Lock "}
+				case "itself":
+					want = map[string]string{"again": "threading.Lock again"}
+					if in.free {
+						want["again"] = "threading.Lock "
 					}
 				case "joins":
 					want = map[string]string{"joiner": `the end of thread "sleeper" of Python sleeper`}

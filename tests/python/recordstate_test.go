@@ -64,7 +64,7 @@ func (x *target) state(t *testing.T) (*snapshot.Snapshot, string) {
 		if present, err := l.OpenFibers(); err != nil || !present {
 			t.Fatalf("no %s is found: %v", l.FiberKind(), err)
 		}
-		copiers, listers = append(copiers, l), append(listers, l)
+		copiers, listers = append(copiers, l.(snapshot.ProcessCopier)), append(listers, l)
 	}
 	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers(), ProcessCopiers: copiers})
 	if err != nil {

@@ -45,7 +45,7 @@ func (x *target) tasks(t testing.TB) map[string]task {
 	t.Helper()
 	l := x.lister(t)
 	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers(),
-		ProcessCopiers: []snapshot.ProcessCopier{l}})
+		ProcessCopiers: []snapshot.ProcessCopier{l.(snapshot.ProcessCopier)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +164,8 @@ func BenchmarkTasks(b *testing.B) {
 			l := x.lister(b)
 			for b.Loop() {
 				g := snapshot.Gatherer{Budget: snapshot.Budget{Bytes: 64 << 20, Time: 10e9}}
-				g.Ready([]snapshot.ProcessCopier{l})
-				g.Run([]snapshot.ProcessCopier{l}, pieces{x})
+				g.Ready([]snapshot.ProcessCopier{l.(snapshot.ProcessCopier)})
+				g.Run([]snapshot.ProcessCopier{l.(snapshot.ProcessCopier)}, pieces{x})
 				if _, short := g.Copied(); len(short) > 0 {
 					b.Fatal(short)
 				}

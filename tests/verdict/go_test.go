@@ -34,6 +34,8 @@ var goRows = []row{
 		is:    truth{state: healthy}},
 	{name: "healthy Go ticker", needs: golang, files: one("ticker.go"), argv: []string{"./ticker"}, ready: "ready",
 		is: truth{state: healthy}},
+	{name: "healthy Go waits for SIGTERM", needs: golang, files: one("signal.go"), argv: []string{"./signal"},
+		ready: "ready", is: truth{state: healthy}},
 	{name: "healthy Go goroutines compute", needs: golang, files: one("hash.go"), argv: []string{"./hash"},
 		ready: "ready",
 		cpu:   true, is: truth{state: healthy, culprit: "hash", function: `main\.(digest|order|main).*`}},

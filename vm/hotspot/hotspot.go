@@ -55,6 +55,11 @@ type Runtime struct {
 	roster atomic.Pointer[roster]
 	called map[int]called // threads by the kernel's number
 
+	virtual     *virtualLayout // nil for none
+	virtualRoom int
+	whole       mem.Reader                // of the last Fibers
+	parked      map[uint64]*virtualThread // of the last Fibers, by number
+
 	acts []activation // frames of the walk that goes on, or went last, by number
 }
 
@@ -65,6 +70,7 @@ var _ interface {
 	unwind.Identifier
 	unwind.Idler
 	snapshot.Copier
+	snapshot.ProcessCopier
 	DumpCopier() snapshot.Copier                                                // vm.DumpCopier
 	ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThread             // vm.ThreadDescriber
 	Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock // vm.JoinLister

@@ -10,7 +10,8 @@ import (
 // frameOf is the frame of m at bci, -1 for its entry.
 func frameOf(m *metadata.Method, bci int, tier string) profile.Frame {
 	class := className(m.Class)
-	f := profile.Frame{Func: class + "." + m.Name, Kind: profile.Java, Tier: tier, Stub: plumbing(m.Class)}
+	name := demangled(class, m.Name, m.File)
+	f := profile.Frame{Func: name, Kind: profile.Java, Tier: tier, Stub: plumbing(m.Class)}
 	f.Linkage = m.Class + "." + m.Name + m.Signature
 	if !m.Native() {
 		f.File, f.Line = m.File, m.Line(bci)

@@ -49,7 +49,7 @@ function start(data) {
 	svg.append(holder, notes, rows);
 	block('static').remove();
 
-	const width = () => head.width ? Math.max(200, head.width) : Math.max(320, innerWidth || 1200);
+	const width = () => Math.max(320, innerWidth || 1200);
 	function read() {
 		const p = new URLSearchParams(location.hash.slice(1));
 		S = {z: p.get('z') >>> 0, q: p.get('q') || '', rev: p.get('r') === '1', flip: p.has('i') ? p.get('i') === '1' :
@@ -111,7 +111,7 @@ function start(data) {
 		explain(W);
 		const {placed, hidden} = fitted(W - 2 * MARGIN), H = TOP + placed.length * ROW + MARGIN;
 		svg.setAttribute('viewBox', `0 0 ${W} ${H}`);
-		if (!head.width) svg.setAttribute('width', W);
+		svg.setAttribute('width', W);
 		svg.setAttribute('height', H);
 		holder.setAttribute('width', W);
 		const out = document.createDocumentFragment();
@@ -212,7 +212,7 @@ function start(data) {
 	rows.addEventListener('pointerover', e => { const i = nodeAt(e); describe(i < 0 ? S.z : i); });
 	input.oninput = () => go({q: input.value}, true);
 	addEventListener('popstate', () => { read(); render(); });
-	addEventListener('resize', () => head.width || render());
+	addEventListener('resize', () => render());
 	addEventListener('keydown', e => {
 		if (e.key === '/' && e.target !== input || (e.ctrlKey || e.metaKey) && e.key === 'f' &&
 			document.activeElement !== input) {

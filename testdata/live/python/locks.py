@@ -18,6 +18,45 @@ def deadlock(kind):
     threading.Thread(target=takes, args=(second, first), name="other", daemon=True).start()
 
 
+def ended():
+    """One was inside of a block of the lock, another has taken it without one."""
+    lock = threading.Lock()
+    left, taken = threading.Event(), threading.Event()
+
+    def leaves():
+        with lock:
+            pass
+        left.set()
+        time.sleep(1000)
+
+    def takes():
+        left.wait()
+        lock.acquire()
+        taken.set()
+        time.sleep(1000)
+
+    def waits():
+        taken.wait()
+        with lock:
+            pass
+
+    for f in leaves, takes, waits:
+        threading.Thread(target=f, name=f.__name__, daemon=True).start()
+    taken.wait()
+
+
+def itself():
+    """A thread waits for a lock in whose block it is."""
+    lock = threading.Lock()
+
+    def again():
+        with lock:
+            with lock:
+                pass
+
+    threading.Thread(target=again, name="again", daemon=True).start()
+
+
 def joins():
     sleeper = threading.Thread(target=time.sleep, args=(1000,), name="sleeper", daemon=True)
     sleeper.start()
@@ -53,6 +92,10 @@ if what == "forks":
     forks()
 elif what == "joins":
     joins()
+elif what == "ended":
+    ended()
+elif what == "itself":
+    itself()
 else:
     deadlock({"rlock": threading.RLock, "lock": threading.Lock, "python": threading._PyRLock}[what])
 say()

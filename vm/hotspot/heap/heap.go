@@ -8,6 +8,7 @@
 package heap
 
 import (
+	"encoding/binary"
 	"errors"
 	"math/bits"
 	"unicode/utf16"
@@ -134,6 +135,9 @@ func (l *Layout) Root(v *view.View, slot mem.Addr) (mem.Addr, error) {
 	return l.plain(n), err
 }
 
+// Root64 is the object that the word of a slot outside of the heap leads to, 0 for none.
+func (l *Layout) Root64(n uint64) mem.Addr { return l.plain(n) }
+
 // Reference is the object that the field at an address leads to, 0 for none.
 func (l *Layout) Reference(v *view.View, field mem.Addr) (mem.Addr, error) {
 	if l.oops.narrow {
@@ -142,6 +146,31 @@ func (l *Layout) Reference(v *view.View, field mem.Addr) (mem.Addr, error) {
 	}
 	return l.Root(v, field)
 }
+
+// RefBytes is the size of a reference in an object, bytes.
+func (l *Layout) RefBytes() int {
+	if l.oops.narrow {
+		return 4
+	}
+	return wordSize
+}
+
+// Ref is the object that the reference at the begin of b, of RefBytes, leads to, 0 for none.
+func (l *Layout) Ref(b []byte) mem.Addr {
+	if l.oops.narrow {
+		return l.oops.addr(uint64(binary.LittleEndian.Uint32(b)))
+	}
+	return l.plain(binary.LittleEndian.Uint64(b))
+}
+
+// ArrayHead is how much of an array is before its elements if they are references, bytes, and where its length is.
+func (l *Layout) ArrayHead() (head, length int) {
+	n := l.RefBytes()
+	return (int(l.lengthAt) + 4 + n - 1) / n * n, int(l.lengthAt)
+}
+
+// BytesHead is how much of an array of bytes is before them.
+func (l *Layout) BytesHead() int { return int(l.bytesAt) }
 
 // Class is the class of the object at an address.
 func (l *Layout) Class(v *view.View, object mem.Addr) (mem.Addr, error) {
@@ -190,6 +219,20 @@ func (l *Layout) Text(v *view.View, array mem.Addr, wide bool) (string, error) {
 	b, ok := v.Bytes(array+mem.Addr(l.bytesAt), int(min(n, maxText)))
 	if !ok {
 		return "", v.Fault()
+	}
+	return decode(b, wide), nil
+}
+
+// Begin is Text, as far as it is among the first most bytes.
+func (l *Layout) Begin(v *view.View, array mem.Addr, wide bool, most int) (string, error) {
+	f := v.Fields(array)
+	n := f.Uint(l.lengthAt, 4)
+	if f.Err != nil || array == 0 {
+		return "", errors.Join(f.Err, ErrNoObject)
+	}
+	b := v.UpTo(array+mem.Addr(l.bytesAt), int(min(n, uint64(most))))
+	if wide {
+		b = b[:len(b)&^1]
 	}
 	return decode(b, wide), nil
 }

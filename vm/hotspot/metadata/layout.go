@@ -10,26 +10,29 @@ package metadata
 import (
 	"errors"
 
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/hotspot/unsigned5"
 	"github.com/fpstack/fpstack/vm/hotspot/vmstructs"
 )
 
 // Layout is where fields are.
 type Layout struct {
-	constMethod                                       vmstructs.Place
-	constants, nameIndex, signature, codeSize, flags  vmstructs.Place
-	words                                             vmstructs.Place // of a ConstMethod, its size
-	constSize                                         int64
-	hasLines                                          int64
-	holder, poolFile, poolLength                      vmstructs.Place
-	poolSize                                          int64
-	klassName, super, klassFile, klassConstants       vmstructs.Place
-	symbolLength, symbolBody                          vmstructs.Place
-	symbolShift                                       uint
-	fields, fieldCount, fieldStream, length, elements vmstructs.Place
-	bits                                              fieldBits
-	initThread, initState                             vmstructs.Place
-	initialising                                      int64 // the state of a class that is being initialised, -1 if that is not known
+	constMethod                                        vmstructs.Place
+	constants, nameIndex, signature, codeSize, flags   vmstructs.Place
+	words                                              vmstructs.Place // of a ConstMethod, its size
+	constSize                                          int64
+	hasLines                                           int64
+	holder, poolFile, poolLength                       vmstructs.Place
+	poolSize                                           int64
+	klassName, super, klassFile, klassConstants        vmstructs.Place
+	symbolLength, symbolBody                           vmstructs.Place
+	symbolShift                                        uint
+	fields, fieldCount, fieldStream, length, elements  vmstructs.Place
+	bits                                               fieldBits
+	graph                                              mem.Addr // ClassLoaderDataGraph::_head
+	nextLoader, loaderClasses, nextClass, mirror, size vmstructs.Place
+	initThread, initState                              vmstructs.Place
+	initialising                                       int64 // the state of a class that is being initialised, -1 if that is not known
 	// Coding is that of the numbers in tables of this JVM.
 	Coding unsigned5.Coding
 }
@@ -52,6 +55,9 @@ func ReadLayout(t *vmstructs.Table, version int) (*Layout, error) {
 		klassFile:  p.Maybe("_source_file_name_index", "InstanceKlass"),
 		klassName:  p.Need("_name", "Klass"), super: p.Need("_super", "Klass"),
 		klassConstants: p.Need("_constants", "InstanceKlass"), initThread: p.Maybe("_init_thread", "InstanceKlass"),
+		graph: p.Static("_head", "ClassLoaderDataGraph"), nextLoader: p.Maybe("_next", "ClassLoaderData"),
+		loaderClasses: p.Maybe("_klasses", "ClassLoaderData"), nextClass: p.Maybe("_next_link", "Klass"),
+		mirror: p.Maybe("_java_mirror", "Klass"), size: p.Maybe("_layout_helper", "Klass"),
 		initState:    p.Maybe("_init_state", "InstanceKlass"),
 		symbolLength: p.Maybe("_length", "Symbol"), symbolBody: p.Maybe("_body", "Symbol"),
 		fields: p.Maybe("_fields", "InstanceKlass"), fieldCount: p.Maybe("_java_fields_count", "InstanceKlass"),
