@@ -210,7 +210,8 @@ func (s *study) polled(t *Thread, w *Wait) {
 // lock makes w a wait of t for a lock of a runtime.
 func (s *study) lock(t *Thread, l *Lock, w *Wait) {
 	p := t.Process
-	w.Object = Object{Kind: cmp.Or(l.Kind, kindRuntimeLock), Name: l.Name, Key: Key{Runtime, uint64(p.PID), l.Number, 0}}
+	w.Object = Object{Kind: cmp.Or(l.Kind, kindRuntimeLock), Name: l.Name,
+		Key: Key{Runtime, uint64(p.PID), l.Number, 0}}
 	w.Mode, w.Wakers, w.Certainty = Any, []Waker{{PID: p.PID}}, Possible
 	w.Timed, w.HasLeft, w.Retries = w.Timed && !l.Retries, w.HasLeft && !l.Retries, l.Retries
 	if l.Evidence != "" {

@@ -117,7 +117,8 @@ func checkParked(t *testing.T, f *snapshot.Fiber, frames []profile.Frame) {
 	}
 	last := all[len(all)-1]
 	if len(own) < depth || !slices.Equal(own[:depth], want) || slices.Contains(rest, call) ||
-		last != "jdk.internal.vm.Continuation.enter" || !strings.HasPrefix(all[0], "jdk.internal.vm.Continuation.yield") {
+		last != "jdk.internal.vm.Continuation.enter" ||
+		!strings.HasPrefix(all[0], "jdk.internal.vm.Continuation.yield") {
 		t.Errorf("%s: got %q", f.Name, all)
 	}
 }

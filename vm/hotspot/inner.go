@@ -116,7 +116,8 @@ func readInner(m *module.Module) *inner {
 				}
 			}
 			if a := m.Addr(at); longest > 0 && a+mem.Addr(size) > a {
-				in.functions = append(in.functions, function{mem.Span[mem.Addr]{Start: a, End: a + mem.Addr(size)}, does})
+				at := mem.Span[mem.Addr]{Start: a, End: a + mem.Addr(size)}
+				in.functions = append(in.functions, function{at, does})
 			}
 		}
 		return len(in.functions) < maxFunctions

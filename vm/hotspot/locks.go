@@ -164,8 +164,9 @@ func (g *graph) edge(i int, t *snapshot.Thread, s *unwind.Stack) {
 		g.add(g.tids[i], l)
 	case w.Waits != 0 && g.r.partOf(s) != initialising:
 		if other := g.threadAt(w.locked); other >= 0 && other != i && g.in(s, "java.lang.Thread.join") {
-			g.add(g.tids[i], waits.Lock{Name: fmt.Sprintf("the end of thread %d", g.tids[other]), Number: uint64(w.Waits),
-				Owner: g.tids[other], Ends: true, Evidence: "it waits on the object of that thread, in Thread.join"})
+			g.add(g.tids[i], waits.Lock{Name: fmt.Sprintf("the end of thread %d", g.tids[other]),
+				Number: uint64(w.Waits),
+				Owner:  g.tids[other], Ends: true, Evidence: "it waits on the object of that thread, in Thread.join"})
 		}
 	case w.blocker != 0 && (g.in(s, "jdk.internal.misc.Unsafe.park") || g.in(s, "sun.misc.Unsafe.park")):
 		g.parked(i, w, v)

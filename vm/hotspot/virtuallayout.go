@@ -87,7 +87,8 @@ func (r *Runtime) readVirtual(v *view.View, j *jvm) (*virtualLayout, error) {
 	l.cont, l.state, l.threadBytes = field(virtualClass, "cont"), field(virtualClass, "state"), size(virtualClass)
 	l.name, l.id = field(virtualClass, "name"), field(virtualClass, "tid")
 	l.tail, l.contBytes = field(contClass, "tail"), size(contClass)
-	l.chunkParent, l.chunkSize, l.chunkSP = field(chunkClass, "parent"), field(chunkClass, "size"), field(chunkClass, "sp")
+	l.chunkParent, l.chunkSize = field(chunkClass, "parent"), field(chunkClass, "size")
+	l.chunkSP = field(chunkClass, "sp")
 	l.chunkHeadBytes = size(chunkClass)
 	l.chunkStack = int64(l.chunkHeadBytes)
 	if at, err := j.meta.Field(v, classes[chunkClass], "bottom"); err == nil {

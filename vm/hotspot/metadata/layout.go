@@ -32,7 +32,8 @@ type Layout struct {
 	graph                                              mem.Addr // ClassLoaderDataGraph::_head
 	nextLoader, loaderClasses, nextClass, mirror, size vmstructs.Place
 	initThread, initState                              vmstructs.Place
-	initialising                                       int64 // the state of a class that is being initialised, -1 if that is not known
+	// initialising is the state of a class that is being initialised, -1 if that is not known.
+	initialising int64
 	// Coding is that of the numbers in tables of this JVM.
 	Coding unsigned5.Coding
 }
