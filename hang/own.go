@@ -68,7 +68,8 @@ func isOwn(d *profile.Dump, f *profile.Frame) bool {
 			return false
 		}
 	}
-	if f.File == "" && (isReserved(f.Func) || f.Kind == profile.JavaScript) { // the latter is built in: Atomics.wait
+	// Of JavaScript what has no file is built in, as Atomics.wait; of Python its code could not be read.
+	if f.File == "" && (isReserved(f.Func) || f.Kind == profile.JavaScript || f.Kind == profile.Python) {
 		return false
 	}
 	for _, part := range foreignFiles {

@@ -192,3 +192,16 @@ func TestHousekeepersRest(t *testing.T) {
 		}
 	}
 }
+
+// TestBuiltIn: what a language has built in, and what of it could not be read, is nobody's own function.
+func TestBuiltIn(t *testing.T) {
+	for kind, want := range map[profile.Kind]bool{profile.JavaScript: false, profile.Python: false,
+		profile.Native: true} {
+		if got := isOwn(&profile.Dump{}, &profile.Frame{Func: "wait", Kind: kind, Module: -1}); got != want {
+			t.Errorf("kind %v without a file: got %t, want %t", kind, got, want)
+		}
+	}
+	if !isOwn(&profile.Dump{}, &profile.Frame{Func: "main", File: "/srv/app.py", Kind: profile.Python, Module: -1}) {
+		t.Error("a function of Python with a file is none of the user's own")
+	}
+}

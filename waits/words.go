@@ -206,7 +206,7 @@ func (g *Graph) does(tid int) string {
 	switch {
 	case words != "" && (t.State == 'T' || t.State == 't' || t.State == 'Z' || w == nil):
 	case w != nil:
-		words = g.Words(w)
+		words = g.Brief(w)
 	case t.First.Refused:
 		words = "may not be inspected"
 	default:

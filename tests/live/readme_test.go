@@ -143,7 +143,8 @@ func missing(want, got string) string {
 
 var (
 	figure = regexp.MustCompile(`0x[0-9a-f]+|\b\d[\d.,]*`)
-	unit   = regexp.MustCompile(`N (?:ns|µs|ms|s)\b`) // of a time that is in another unit on another day
+	unit   = regexp.MustCompile(`N (?:ns|µs|ms|s)\b`)          // of a time that is in another unit on another day
+	busy   = regexp.MustCompile(`, \d+ later than the others`) // of a machine that has other things to do
 	line   = regexp.MustCompile(`(?:deadlock|hang|worker)\.(?:c|py):\d+`)
 )
 
@@ -156,7 +157,7 @@ func forms(text string) []string {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		form := figure.ReplaceAllString(text, "N")
+		form := figure.ReplaceAllString(busy.ReplaceAllString(text, ""), "N")
 		form = unit.ReplaceAllString(form, "N")
 		all = append(all, strings.Join(strings.Fields(form), " ")+" "+place)
 	}

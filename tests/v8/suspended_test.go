@@ -45,7 +45,7 @@ func TestSuspended(t *testing.T) {
 					if err != nil {
 						t.Error(err)
 					}
-					x.compareCalls(t, calls, true)
+					x.compareCalls(t, calls, true, true)
 				})
 			}
 		}
@@ -73,7 +73,7 @@ func TestSuspendedChurn(t *testing.T) {
 				if err == nil {
 					whole++
 				}
-				x.compareCalls(t, calls, err == nil)
+				x.compareCalls(t, calls, err == nil, false)
 			}
 			t.Logf("%d of %d scans whole, longest %v", whole, scans, longest)
 		})
@@ -140,8 +140,10 @@ func (w *waitingCall) key() string {
 	return b.String()
 }
 
-// compareCalls compares calls with what the script knows: all of it if whole, else parts of it.
-func (x *target) compareCalls(t *testing.T, calls []call, whole bool) {
+// compareCalls compares calls with what the script knows: all of it if whole, else parts of it. What they wait for is
+// as the script knows it if still; where memory is used again and again it may be less sure, and never that nobody
+// settles it where somebody does.
+func (x *target) compareCalls(t *testing.T, calls []call, whole, still bool) {
 	t.Helper()
 	byID := map[uint64]*call{}
 	for i := range calls {
@@ -162,7 +164,7 @@ func (x *target) compareCalls(t *testing.T, calls []call, whole bool) {
 		switch {
 		case k >= 0:
 			w := &x.Suspended[k]
-			if got[w.key()+w.By]++; string(c.Wait) != w.Wait && (whole || c.Wait == snapshot.FiberNobody) {
+			if got[w.key()+w.By]++; string(c.Wait) != w.Wait && (still || c.Wait == snapshot.FiberNobody) {
 				t.Errorf("%s waits for %q (%s), want %q", c.key(), c.Wait, c.State, w.Wait)
 			}
 		case c.System: // of Node.js itself
@@ -179,7 +181,9 @@ func (x *target) compareCalls(t *testing.T, calls []call, whole bool) {
 
 // isPart reports whether c is a part of a chain of the script.
 func (x *target) isPart(c *call) bool {
-	return slices.ContainsFunc(x.Suspended, func(w waitingCall) bool { return strings.Contains(" "+w.key(), " "+c.key()) })
+	return slices.ContainsFunc(x.Suspended, func(w waitingCall) bool {
+		return strings.Contains(" "+w.key(), " "+c.key())
+	})
 }
 
 // checkChurn checks a chain of those that begin and end.

@@ -26,7 +26,8 @@ var (
 	quickScripts = []string{"loop.js", "mutual.js", "classes.js", "closures.js", "names.js", "worker.js", "natives.js",
 		"lines.js", "regexp.js"}
 	// others have tests of their own.
-	others = []string{"fresh.js", "newlines.js", "inmemory.js", "truth.js", "sleeper.js", "handles.js", "wasm.js", "suspended.js"}
+	others = []string{"fresh.js", "newlines.js", "inmemory.js", "truth.js", "sleeper.js", "handles.js", "wasm.js",
+		"suspended.js"}
 )
 
 func majorOf(version string) int {

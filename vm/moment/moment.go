@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"slices"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/work"
@@ -28,7 +27,7 @@ const (
 
 // ErrChanged says that something was not the same when it was read again: the process goes on, and what is new of it is
 // not known.
-var ErrChanged = errors.New("it changed while it was read")
+var ErrChanged = errors.New("the process goes on")
 
 // Moment is a view.Source. It reads whole pages of the process, and knows of each [Part] what was used of them. It is
 // for one goroutine at a time.
@@ -45,7 +44,7 @@ type Moment struct {
 
 type use struct {
 	at mem.Addr
-	n  int
+	n  uint32
 }
 
 // Part is what was read between two calls of [Moment.Part]: an object with what it leads to.
@@ -80,8 +79,8 @@ func (m *Moment) Bytes(a mem.Addr, n int) ([]byte, bool) {
 		}
 		return nil, false
 	}
-	if last := len(m.used) - 1; last < 0 || m.used[last] != (use{a, n}) {
-		m.used = append(m.used, use{a, n})
+	if last := len(m.used) - 1; last < 0 || m.used[last] != (use{a, uint32(n)}) {
+		m.used = append(m.used, use{a, uint32(n)})
 	}
 	return b, true
 }
@@ -155,99 +154,72 @@ func (m *Moment) page(a mem.Addr) *[pageSize]byte {
 // Settle reads all that was used again, and reports of each part whether it is the same.
 func (m *Moment) Settle() []bool {
 	same := make([]bool, len(m.ends))
-	for i := range same {
-		same[i] = true
-	}
-	part := m.partOf()
-	order := make([]int, len(m.used))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		switch x, y := m.used[a].at, m.used[b].at; {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
+	changed := m.changed()
+	from := 0
+	for p, end := range m.ends {
+		same[p] = true
+		for _, u := range m.used[from:end] {
+			same[p] = same[p] && m.isSame(u, changed)
 		}
-		return m.used[a].n - m.used[b].n
-	})
-	var now again
-	now.live = m.live
-	for _, i := range order {
-		u := m.used[i]
-		if !same[part[i]] {
-			continue
-		}
-		was, ok := m.bytes(u.at, u.n)
-		is, ok2 := now.bytes(u.at, u.n)
-		if !ok || !ok2 || !bytes.Equal(was, is) || !m.budget.Spend(perRead/8) {
-			same[part[i]] = false
-		}
+		from = end
 	}
 	return same
 }
 
-// partOf is the part of each use.
-func (m *Moment) partOf() []int {
-	out := make([]int, len(m.used))
-	from := 0
-	for p, end := range m.ends {
-		for i := from; i < end; i++ {
-			out[i] = p
+// changed are the pages that are not what they were, as they are now; nil for one that cannot be read any more.
+func (m *Moment) changed() map[mem.Addr]*[pageSize]byte {
+	out := map[mem.Addr]*[pageSize]byte{}
+	now := new([pageSize]byte)
+	for a, was := range m.pages {
+		if was == nil {
+			continue
 		}
-		from = end
+		switch _, err := m.live.ReadMem(now[:], a); {
+		case !m.budget.Spend(perRead), err != nil:
+			out[a] = nil
+		case *now != *was:
+			out[a] = now
+			now = new([pageSize]byte)
+		}
 	}
 	return out
 }
 
-// again reads pages once more, the last of which it holds.
-type again struct {
-	live   mem.Reader
-	at     mem.Addr
-	ok     bool
-	page   [pageSize]byte
-	joined []byte
-}
-
-func (g *again) bytes(a mem.Addr, n int) ([]byte, bool) {
-	g.joined = g.joined[:0]
-	for at := a; len(g.joined) < n; {
-		start := at &^ (pageSize - 1)
-		if !g.read(start) {
-			g.joined = make([]byte, n)
-			_, err := g.live.ReadMem(g.joined, a)
-			return g.joined, err == nil
+// isSame reports whether u holds what it did: all of it, where only parts of its pages are to be had, is read again.
+func (m *Moment) isSame(u use, changed map[mem.Addr]*[pageSize]byte) bool {
+	end := u.at + mem.Addr(u.n)
+	for start := u.at &^ (pageSize - 1); start < end; start += pageSize {
+		now, differs := changed[start]
+		was := m.pages[start]
+		if was != nil && !differs {
+			continue
 		}
-		from := int(at - start)
-		piece := g.page[from:min(pageSize, from+n-len(g.joined))]
-		g.joined = append(g.joined, piece...)
-		at += mem.Addr(len(piece))
+		if was == nil || now == nil {
+			return was == nil && !differs // a recording does not change
+		}
+		from, to := max(u.at, start)-start, min(end, start+pageSize)-start
+		if !bytes.Equal(was[from:to], now[from:to]) {
+			return false
+		}
 	}
-	return g.joined, true
-}
-
-func (g *again) read(a mem.Addr) bool {
-	if g.at != a || a == 0 {
-		_, err := g.live.ReadMem(g.page[:], a)
-		g.at, g.ok = a, err == nil
-	}
-	return g.ok
+	return true
 }
 
 // Kept are the ranges of those parts that keep says true of, as they were: what a replay takes to find the same. What
 // was read behind the last part is among them.
 func (m *Moment) Kept(keep func(Part) bool) []mem.Range {
 	var out []mem.Range
-	part := m.partOf()
 	seen := map[use]bool{}
+	part := 0
 	for i, u := range m.used {
-		ended := len(m.ends) > 0 && i < m.ends[len(m.ends)-1]
-		if seen[u] || ended && !keep(Part(part[i])) {
+		for part < len(m.ends) && i >= m.ends[part] {
+			part++
+		}
+		if seen[u] || part < len(m.ends) && !keep(Part(part)) {
 			continue
 		}
 		seen[u] = true
-		if b, ok := m.bytes(u.at, u.n); ok {
+		if b, ok := m.bytes(u.at, int(u.n)); ok {
 			out = append(out, mem.Range{Start: u.at, Data: bytes.Clone(b)})
 		}
 	}

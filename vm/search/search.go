@@ -1,8 +1,8 @@
 // Package search finds objects of a runtime in the writable memory of a process, where no list has them: by a word
 // that they begin with, as a map, a type or a table of functions, or by a word that refers to one.
 //
-// The process runs meanwhile: what is found was there when it was read, and may be elsewhere by now. Who asks checks the
-// shape of each object, and reads it again by package vm/moment. What was not looked at, [Extent] says.
+// The process runs meanwhile: what is found was there when it was read, and may be elsewhere by now. Who asks checks
+// the shape of each object, and reads it again by package vm/moment. What was not looked at, [Extent] says.
 package search
 
 import (

@@ -33,7 +33,7 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 		} else {
 			c.moment.Close()
 		}
-		if err != nil || best.moved == 0 {
+		if err != nil || best.moved == 0 || len(c.frames) > maxRetried {
 			break
 		}
 	}

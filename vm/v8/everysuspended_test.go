@@ -160,8 +160,8 @@ func TestEveryReadOfSuspendedFails(t *testing.T) {
 	}
 }
 
-// isPartOf reports whether all functions of c follow each other in chain, but those that have no name, and for the lines
-// that are not known.
+// isPartOf reports whether all functions of c follow each other in chain, but those that have no name, and for the
+// lines that are not known.
 func isPartOf(c, chain string) bool {
 	got, all := strings.Fields(c), strings.Fields(chain)
 	for from := 0; from+len(got) <= len(all); from++ {
@@ -183,7 +183,8 @@ func nobody(l suspendedList) (n int) {
 	return n
 }
 
-// TestSuspendedDamaged: words of the memory that are others, as of a hostile process, make no fault and no endless work.
+// TestSuspendedDamaged: words of the memory that are others, as of a hostile process, make no fault and no endless
+// work.
 func TestSuspendedDamaged(t *testing.T) {
 	path := suspendedRecordings(t)[1]
 	n := openRecorded(t, path)

@@ -16,7 +16,7 @@ import (
 const (
 	maxLevels  = 10
 	maxReached = 3 << 28 // bytes that are searched for all levels together
-	maxLeaves  = 1 << 12
+	maxLeaves  = 1 << 11
 	maxHits    = 1 << 14 // of a level
 	maxBack    = 1 << 12 // words of an object in front of one that is found in it
 	fewSharers = 3       // closures of one context of which each may be said to have its variables
@@ -28,17 +28,16 @@ func (c *scan) settlers(l *links) map[mem.Addr]settler {
 	waiting := map[mem.Addr]map[int]bool{} // frames that go on when it is settled, and only then
 	for i := range l.leaves {
 		for _, p := range l.leaves[i] {
-			if waiting[p] == nil {
+			if waiting[p] == nil && len(leaves) < maxLeaves { // of the others it stays unknown
 				leaves = append(leaves, p)
 				waiting[p] = map[int]bool{}
 			}
-			l.dependents(i, waiting[p])
+			if waiting[p] != nil {
+				l.dependents(i, waiting[p])
+			}
 		}
 	}
 	out := map[mem.Addr]settler{}
-	if len(leaves) > maxLeaves { // of the others it stays unknown
-		leaves = leaves[:maxLeaves]
-	}
 	c.reach(l, leaves, waiting, out)
 	var nobody []mem.Addr
 	for _, p := range leaves {
@@ -156,8 +155,8 @@ func (g *reach) add(t heap.Tagged, as role, leaves []int) {
 	w := uint64(t)
 	if before, followed := g.seen[w]; followed {
 		for _, k := range leaves {
-			if !slices.Contains(before, k) { // what was found by that is found for it
-				g.joined[k] = append(g.joined[k], before...)
+			if len(before) > 0 && !slices.Contains(before, k) { // what was found by that is found for it
+				g.joined[k] = append(g.joined[k], before[0])
 			}
 		}
 		return
@@ -262,14 +261,20 @@ func (g *reach) holderOf(a mem.Addr) holder {
 	return holder{state: outside, at: a}
 }
 
-// isHandle reports whether the word at a is a handle by which C++ keeps an object: one of a block of them, each of which
-// has its number in that. Source: GlobalHandles::Node in src/handles/global-handles.cc.
+// isHandle reports whether the word at a is a handle by which C++ keeps an object: one of a block of them, each of
+// which has its number in that; one that is neither free nor weak. Source: GlobalHandles::Node in
+// src/handles/global-handles.cc.
 func (g *reach) isHandle(a mem.Addr) bool {
 	const (
 		size   = 32
 		number = 16 // bits of the second word in front of it
 		last   = 255
+		state  = 24 // bits in front of its state
+		strong = 1
 	)
+	if w, ok := g.moment.Peek(a + wordSize); !ok || w>>state&3 != strong {
+		return false
+	}
 	index := func(at mem.Addr) int {
 		w, ok := g.moment.Peek(at + wordSize)
 		if !ok {

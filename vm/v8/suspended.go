@@ -22,9 +22,10 @@ import (
 
 const (
 	maxSearched = 512 << 20 // bytes
-	maxObjects  = 1 << 17   // of each kind
+	maxObjects  = 1 << 16   // of each kind
 	maxShapes   = 1 << 12
-	maxScans    = 3 // where the heap moves meanwhile
+	maxScans    = 3       // where the heap moves meanwhile
+	maxRetried  = 1 << 13 // functions for which it is tried again
 )
 
 // scan is what was found of suspended functions at one moment.
@@ -236,8 +237,8 @@ func (c *scan) problem() error {
 	case c.extent.Cut != nil:
 		return fmt.Errorf("async functions may be missing: %w", c.extent.Cut)
 	case c.moved > 0:
-		return fmt.Errorf("async functions may be missing that have just begun, or who waits for them: of %d objects %w",
-			c.moved, moment.ErrChanged)
+		return fmt.Errorf("async functions may be missing that have just begun, or who waits for them: %d objects "+
+			"changed while they were read: %w", c.moved, moment.ErrChanged)
 	case c.unread():
 		return errUnread
 	}

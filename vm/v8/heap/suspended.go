@@ -65,7 +65,11 @@ func (t *Types) generator() uint16 {
 
 // MayBeMap reports whether two words may be the first of the Map of such objects.
 func (l *Layout) MayBeMap(first, second uint64) bool {
-	return MayRefer(first) && l.suspendable(uint16(second>>(8*(l.Map.InstanceType-8)))) != NotSuspendable
+	const (
+		least = 5  // words of an object; a small integer behind a pointer, which are many, has none
+		flags = 48 // bits in front of those that say which elements it has; those of a pointer are 0
+	)
+	return MayRefer(first) && second>>flags != 0 && second>>(8*(l.Map.InstanceSize-8))&0xff >= least && l.suspendable(uint16(second>>(8*(l.Map.InstanceType-8)))) != NotSuspendable
 }
 
 // SuspendableMap is the kind of objects that the Map at a is of: a Map whose own Map is the Map of Maps.
