@@ -116,8 +116,8 @@ func readInner(m *module.Module) *inner {
 				}
 			}
 			if a := m.Addr(at); longest > 0 && a+mem.Addr(size) > a {
-				code := mem.Span[mem.Addr]{Start: a, End: a + mem.Addr(size)}
-				in.functions = append(in.functions, function{code, does})
+				at := mem.Span[mem.Addr]{Start: a, End: a + mem.Addr(size)}
+				in.functions = append(in.functions, function{at, does})
 			}
 		}
 		return len(in.functions) < maxFunctions

@@ -59,8 +59,8 @@ func (g *graph) completable(i int, s *unwind.Stack) bool {
 	if !ok {
 		return false
 	}
-	l := waits.Lock{Name: "the result of " + g.describe(&g.views[i], future),
-		Number: uint64(future), Kind: waits.Result,
+	l := waits.Lock{Name: "the result of " + g.describe(&g.views[i], future), Number: uint64(future),
+		Kind: waits.Result,
 		Note: "of which it is not known who computes it"}
 	for k := range g.all {
 		if at, ok := g.local(k, g.stacks[k], completableRuns, 1); ok && at == future && k != i {
