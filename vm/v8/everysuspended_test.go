@@ -170,7 +170,8 @@ func isPartOf(c, chain string) bool {
 	got, all := strings.Fields(c), strings.Fields(chain)
 	for from := 0; from+len(got) <= len(all); from++ {
 		if slices.EqualFunc(got, all[from:from+len(got)], func(g, w string) bool {
-			return g == w || g == "?:" || strings.HasSuffix(w, "."+g) || strings.HasSuffix(g, ":") && strings.HasPrefix(w, g)
+			return g == w || g == "?:" || strings.HasSuffix(w, "."+g) ||
+				strings.HasSuffix(g, ":") && strings.HasPrefix(w, g)
 		}) {
 			return true
 		}
