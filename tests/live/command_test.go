@@ -39,7 +39,6 @@ func TestUsage(t *testing.T) {
 	}{
 		{"nothing given", nil, "no process given"},
 		{"unknown flag", []string{"--frobnicate"}, "--frobnicate"},
-		{"unknown command", []string{"frobnicate"}, `"frobnicate"`},
 		{"flag without value", []string{"-p"}, "-p"},
 		{"pid 0", []string{"-p", "0"}, `"0"`},
 		{"pid negative", []string{"-p", "-5"}, `"-5"`},
@@ -56,7 +55,7 @@ func TestUsage(t *testing.T) {
 		{"unknown colour", []string{"-p", "1", "--color", "mauve"}, "mauve"},
 		{"pause of nothing", []string{"-p", "1", "--max-pause", "0s"}, "--max-pause"},
 		{"pause that is no time", []string{"-p", "1", "--max-pause", "soon"}, "max-pause"},
-		{"escape in a word", []string{"\x1b[31m"}, `\x1b[31m`},
+		{"escape in a word", []string{"-p", "\x1b[31m"}, `\x1b[31m`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := show(t, tt.args...)
@@ -83,6 +82,9 @@ func TestNothingToShow(t *testing.T) {
 			checkRefusal(t, o, tt.want, tt.remedy)
 		})
 	}
+	for word, shown := range map[string]string{"frobnicate": `"frobnicate"`, "\x1b[31m": `"\x1b[31m"`} {
+		checkRefusal(t, show(t, word), "no process is named "+shown, "in full")
+	}
 }
 
 // checkRefusal checks the two lines that fpstack writes when it can show nothing.
@@ -105,16 +107,15 @@ func checkRefusal(t *testing.T, o outcome, want, remedy string) {
 	}
 }
 
-// startZombie gives a process that has ended, and whose parent does not care.
+// startZombie gives a process that has ended, for which we, its parent, do not wait before the test ends.
 func startZombie(t *testing.T) string {
-	p := launch(t, exec.Command("sh", "-c", "sleep 0 & echo $!; exec sleep 600"))
-	pid := p.line(t)
-	n, err := strconv.Atoi(pid)
-	if err != nil {
+	cmd := exec.Command("true")
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the child is a zombie", func() bool { return stateOf(n) == 'Z' })
-	return pid
+	t.Cleanup(func() { cmd.Wait() })
+	await(t, "the child is a zombie", func() bool { return stateOf(cmd.Process.Pid) == 'Z' })
+	return strconv.Itoa(cmd.Process.Pid)
 }
 
 // kernelThread finds one: its flags have PF_KTHREAD (linux/sched.h).
@@ -217,8 +218,10 @@ func TestOtherCommands(t *testing.T) {
 		want []string
 	}{
 		{[]string{"version"}, []string{"fpstack ", "linux/"}},
-		{[]string{"--help"}, []string{"-p, --pid", "--max-frames", "--unwind", "Examples:"}},
-		{[]string{"dump", "--help"}, []string{"--pid", "--no-group"}},
+		{[]string{"--help"}, []string{"fpstack hang 4121", "-o, --output", "fpstack help --all"}},
+		{[]string{"help", "--all"}, []string{"-p, --pid", "--max-frames", "--unwind"}},
+		{[]string{"dump", "--help"}, []string{"fpstack dump 4121 --source", "--save"}},
+		{[]string{"help", "dump", "--all"}, []string{"--pid", "--no-group"}},
 		{[]string{"man"}, []string{`.TH "FPSTACK"`, "--max"}},
 		{[]string{"completion", "zsh"}, []string{"#compdef fpstack"}},
 		{[]string{"completion", "fish"}, []string{"complete -c fpstack"}},

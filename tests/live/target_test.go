@@ -230,11 +230,12 @@ func childrenOf(pid int) []int {
 // copyFile copies a program, so that a test may do to the copy what it likes.
 func copyFile(t testing.TB, from, to string) {
 	t.Helper()
-	b, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
+	// A file that this process has open for writing may be so in a child that is being started, too: then it cannot be
+	// executed.
+	if out, err := exec.Command("cp", "--", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("copy %s: %v\n%s", from, err, out)
 	}
-	if err := os.WriteFile(to, b, 0o755); err != nil {
+	if err := os.Chmod(to, 0o755); err != nil {
 		t.Fatal(err)
 	}
 }
