@@ -51,7 +51,7 @@ func (j *job) resume() {
 // noticeResume waits for the SIGCONT that let us go on where a check is so late that one is likely: the timer and the
 // signal are due at one moment, and time that we were stopped counts for no limit.
 func (j *job) noticeResume() {
-	const soon = 200 * time.Millisecond
+	const soon = 500 * time.Millisecond
 	if !j.watch.Overdue(time.Now()) {
 		return
 	}

@@ -16,24 +16,28 @@ type Watch struct {
 	began  time.Time     // when the deadline begins
 	paused time.Duration // that does not count
 	last   time.Time     // of the check before
-	period time.Duration // until the next one
-	due    time.Time     // when that was to be, or a limit
+	looked time.Time     // when it was read last what the processes do
+	period time.Duration // until that is read again
 	warned bool
 	fired  bool
 	idle   window
 	silent silence
 }
 
-// The time between two checks: a check takes a thousandth of it at most, within these bounds.
+// The time between two looks at what the processes do: a look takes a thousandth of it at most, within these bounds.
+// Checks are as far apart as the first bound, so that a stop of ours is noticed.
 const (
 	minPeriod = time.Second
 	maxPeriod = 10 * time.Second
 	costShare = 1000
 )
 
-// late is how many periods a check may be late. Then we were stopped, and what we watch was, or nothing is known of
+// late is how many periods may pass between two checks. Then we were stopped, and what we watch was, or nothing is known of
 // it.
 const late = 3
+
+// early is how much before its time a look may be: checks come as timers do.
+const early = 100 * time.Millisecond
 
 // overdue is how late a check is that we were stopped before, if somebody lets us go on then.
 const overdue = 2 * time.Second
@@ -45,22 +49,20 @@ func New(l Limits, began time.Time, s Source, say func(string)) *Watch {
 			repeats: map[procfs.Identity]bool{}}, silent: silence{length: l.Silent}}
 }
 
-// Next is how long it may wait until the next Check, which is overdue when it comes much later.
+// Next is how long it may wait until the next Check.
 func (w *Watch) Next(now time.Time) time.Duration {
-	next := w.last.Add(w.period).Sub(now)
+	next := w.last.Add(minPeriod).Sub(now)
 	ran := now.Sub(w.began) - w.paused
 	for _, limit := range []time.Duration{w.limits.Deadline, w.limits.Warn} {
 		if left := limit - ran; left > 0 {
 			next = min(next, left)
 		}
 	}
-	next = max(next, time.Millisecond)
-	w.due = now.Add(next)
-	return next
+	return max(next, time.Millisecond)
 }
 
-// Overdue reports whether the check that Next gave the time of is so late that we may have been stopped.
-func (w *Watch) Overdue(now time.Time) bool { return !w.due.IsZero() && now.Sub(w.due) > overdue }
+// Overdue reports whether the next check comes so late that we may have been stopped.
+func (w *Watch) Overdue(now time.Time) bool { return now.Sub(w.last) > minPeriod+overdue }
 
 // Check returns the limit that has been reached. A warning comes once, and after any other limit comes none.
 func (w *Watch) Check(now time.Time) (hang.Trigger, bool) {
@@ -73,16 +75,21 @@ func (w *Watch) Check(now time.Time) (hang.Trigger, bool) {
 		return hang.Trigger{}, false
 	}
 	ran := now.Sub(w.began) - w.paused
-	begin := time.Now()
-	defer func() { w.period = min(max(minPeriod, costShare*time.Since(begin)), maxPeriod) }()
-	switch {
-	case w.limits.Deadline > 0 && ran >= w.limits.Deadline:
+	if w.limits.Deadline > 0 && ran >= w.limits.Deadline {
 		return w.fire(hang.Deadline, w.limits.Deadline)
-	case w.limits.Idle > 0 && w.idle.check(now, w.source, w.say):
-		return w.fire(hang.Idle, w.limits.Idle)
-	case w.limits.Silent > 0 && w.silent.check(now, w.source, w.say):
-		return w.fire(hang.SilentIdle, w.limits.Silent)
-	case w.limits.Warn > 0 && ran >= w.limits.Warn && !w.warned:
+	}
+	if now.Sub(w.looked) >= w.period-early {
+		w.looked = now
+		begin := time.Now()
+		defer func() { w.period = min(max(minPeriod, costShare*time.Since(begin)), maxPeriod) }()
+		switch {
+		case w.limits.Idle > 0 && w.idle.check(now, w.source, w.say):
+			return w.fire(hang.Idle, w.limits.Idle)
+		case w.limits.Silent > 0 && w.silent.check(now, w.source, w.say):
+			return w.fire(hang.SilentIdle, w.limits.Silent)
+		}
+	}
+	if w.limits.Warn > 0 && ran >= w.limits.Warn && !w.warned {
 		w.warned = true
 		return hang.Trigger{Kind: hang.Warned, After: w.limits.Warn}, true
 	}
