@@ -77,13 +77,16 @@ func TestParseStatus(t *testing.T) {
 	const text = "Name:\ta b\nState:\tS (sleeping)\nTgid:\t4121\nPid:\t4122\nPPid:\t4100\nTracerPid:\t77\n" +
 		"NSpid:\t4122\t300\t7\n" +
 		"Uid:\t0\t1\t2\t3\nGid:\t4\t5\t6\t7\nCoreDumping:\t1\nCapPrm:\t000001ffffffffff\nCapEff:\t0000000000080000\n" +
-		"Seccomp:\t2\nVmSize:\t 1 kB\nKthread:\t0\n"
+		"Seccomp:\t2\nVmSize:\t 1 kB\nVmSwap:\t       4 kB\nKthread:\t0\n"
 	want := Status{Name: "a b", State: 'S', PID: 4122, TGID: 4121, Inner: 7, Parent: 4100, TracerPid: 77,
 		UIDs: [4]int{0, 1, 2, 3}, GIDs: [4]int{4, 5, 6, 7},
 		CapPrm: 0x1ffffffffff, CapEff: 0x80000, Seccomp: 2, CoreDumping: true,
-		Memory: true, Kthread: 0}
+		Memory: true, Swapped: true, Kthread: 0}
 	if got, err := ParseStatus([]byte(text)); err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if got, err := ParseStatus([]byte("Tgid:\t1\nVmSwap:\t       0 kB\n")); err != nil || got.Swapped {
+		t.Errorf("nothing is swapped out: got %+v, %v", got, err)
 	}
 	got, err := ParseStatus([]byte("Tgid:\t1\n"))
 	if err != nil || got.Seccomp != -1 || got.Kthread != -1 || got.PID != -1 || got.State != 0 || got.Parent != -1 ||

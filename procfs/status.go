@@ -25,6 +25,7 @@ type Status struct {
 	Seccomp     int    // 0 off, 1 strict, 2 filter
 	CoreDumping bool
 	Memory      bool // it has memory of its own: no thread of the kernel, and not ended
+	Swapped     bool // some of it is swapped out, as far as it is the process's alone
 	Kthread     int  // 1 for a thread of the kernel; -1 before Linux 6.8
 }
 
@@ -79,6 +80,8 @@ func ParseStatus(b []byte) (Status, error) {
 			s.CoreDumping = value == "1"
 		case "VmSize":
 			s.Memory = true
+		case "VmSwap":
+			s.Swapped = strings.TrimSpace(value) != "0 kB"
 		case "Kthread":
 			s.Kthread, err = strconv.Atoi(value)
 		}

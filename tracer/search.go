@@ -14,8 +14,22 @@ import (
 // searchPages is how many pages are read at once.
 const searchPages = 256
 
+// Bits of an entry of pagemap. Older kernels tell of a page that guards a stack that it is swapped out, too, and all do
+// of one that is on its way to another place of the memory.
+// Source: linux/Documentation/admin-guide/mm/pagemap.rst.
+const (
+	pagePresent = 1 << 63
+	pageSwapped = 1 << 62
+	pageGuard   = 1 << 58
+)
+
+// hasSwapped reports whether anything of the process is swapped out, or may be.
+func (p *Process) hasSwapped() bool {
+	st, err := p.status()
+	return err != nil || st.Swapped
+}
+
 // search implements Search of [module.Image].
-// Source: linux/Documentation/admin-guide/mm/pagemap.rst, bits 63 and 62.
 func (p *Process) search(mapping *maps.Mapping, yield func(at mem.Addr, b []byte) bool) error {
 	m := p.memory.Load()
 	m.openPages()
@@ -25,7 +39,7 @@ func (p *Process) search(mapping *maps.Mapping, yield func(at mem.Addr, b []byte
 	most := int(min(searchPages, (mapping.End-mapping.Start)/kernelPage))
 	entries, data := make([]byte, most*8), make([]byte, mem.Addr(most)*kernelPage)
 	entry := func(i int) uint64 { return binary.NativeEndian.Uint64(entries[8*i:]) }
-	present := func(i int) bool { return entry(i)>>63 != 0 }
+	present := func(i int) bool { return entry(i)&pagePresent != 0 }
 	var swapped error
 	for at := mapping.Start; at < mapping.End; at += searchPages * kernelPage {
 		n := int(min(searchPages, (mapping.End-at)/kernelPage))
@@ -37,7 +51,7 @@ func (p *Process) search(mapping *maps.Mapping, yield func(at mem.Addr, b []byte
 			}
 			if !present(from) {
 				for i := from; i < to && swapped == nil; i++ {
-					if entry(i)>>62 != 0 {
+					if entry(i)&(pageSwapped|pageGuard) == pageSwapped && p.hasSwapped() {
 						swapped = module.ErrSwapped
 					}
 				}

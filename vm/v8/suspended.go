@@ -100,11 +100,23 @@ func (r *Runtime) deadStacks(s *snapshot.Snapshot) maps.Spans {
 		}
 		end := (mem.Addr(sp) - redZone) &^ (wordSize - 1)
 		if _, idle := loops.Find(t, s.Maps); idle {
-			end = min(m.End, end+frames)
+			end = max(end, min(stackTop(t, m), end+frames))
 		}
 		dead = append(dead, maps.Span{Start: m.Start, End: end})
 	}
 	return dead
+}
+
+// stackTop is where the stack of t in the mapping m ends at the latest, 0 where that is not known: of what lies behind it
+// the kernel may have made one mapping with it. Libraries of threads put what the thread pointer leads to at the top.
+func stackTop(t *snapshot.Thread, m *maps.Mapping) mem.Addr {
+	switch {
+	case m.Path == "[stack]":
+		return m.End
+	case t.HasTP && t.TP > m.Start && t.TP < m.End:
+		return t.TP
+	}
+	return 0
 }
 
 // read finds all, and reads it twice. What was not the same is left out.
