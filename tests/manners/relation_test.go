@@ -41,7 +41,7 @@ func TestOwnChild(t *testing.T) {
 func TestOwnParent(t *testing.T) {
 	for range 20 {
 		c := launch(t, exec.Command(program(t, "family"), "parent", fpstack, "-p", "@"))
-		expectFamily(t, c, "waited 0", "main")
+		expectFamily(t, c, "waited 0", "parent")
 	}
 }
 
