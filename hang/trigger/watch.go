@@ -32,8 +32,8 @@ const (
 	costShare = 1000
 )
 
-// late is how many periods may pass between two checks. Then we were stopped, and what we watch was, or nothing is known of
-// it.
+// late is how many periods may pass between two checks. Then we were stopped, and what we watch was, or nothing is
+// known of it.
 const late = 3
 
 // early is how much before its time a look may be: checks come as timers do.

@@ -373,7 +373,8 @@ func TestPerfMapCommand(t *testing.T) {
 			t.Fatalf("status %d\n%s", o.status, o.stderr)
 		}
 	})
-	if o := show(t, "perf-map", "-p", strconv.Itoa(p.pid)); o.status != 2 || !strings.Contains(o.stderr, "exists: -o replaces it") {
+	if o := show(t, "perf-map", "-p", strconv.Itoa(p.pid)); o.status != 2 ||
+		!strings.Contains(o.stderr, "exists: -o replaces it") {
 		t.Errorf("over a file that is there: status %d\n%s", o.status, o.stderr)
 	}
 	m, named := readMap(t, path), 0

@@ -107,8 +107,9 @@ func (r *Runtime) deadStacks(s *snapshot.Snapshot) maps.Spans {
 	return dead
 }
 
-// stackTop is where the stack of t in the mapping m ends at the latest, 0 where that is not known: of what lies behind it
-// the kernel may have made one mapping with it. Libraries of threads put what the thread pointer leads to at the top.
+// stackTop is where the stack of t in the mapping m ends at the latest, 0 where that is not known: of what lies behind
+// it the kernel may have made one mapping with it. Libraries of threads put what the thread pointer leads to at the
+// top.
 func stackTop(t *snapshot.Thread, m *maps.Mapping) mem.Addr {
 	switch {
 	case m.Path == "[stack]":
