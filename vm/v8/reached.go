@@ -17,6 +17,7 @@ const (
 	maxLevels  = 10
 	maxReached = 3 << 28 // bytes that are searched for all levels together
 	maxLeaves  = 1 << 11
+	maxWaiting = 1 << 18 // functions that wait for leaves, of all of these together
 	maxHits    = 1 << 14 // of a level
 	maxBack    = 1 << 12 // words of an object in front of one that is found in it
 	fewSharers = 3       // closures of one context of which each may be said to have its variables
@@ -25,17 +26,29 @@ const (
 // settlers says of each promise that functions of l wait for who can settle it.
 func (c *scan) settlers(l *links) map[mem.Addr]settler {
 	var leaves []mem.Addr
-	waiting := map[mem.Addr]map[int]bool{} // frames that go on when it is settled, and only then
+	awaited := map[mem.Addr][]int{} // by which frames each is
 	for i := range l.leaves {
 		for _, p := range l.leaves[i] {
-			if waiting[p] == nil && len(leaves) < maxLeaves { // of the others it stays unknown
+			if awaited[p] == nil && len(leaves) == maxLeaves { // of the others it stays unknown
+				continue
+			}
+			if awaited[p] == nil {
 				leaves = append(leaves, p)
-				waiting[p] = map[int]bool{}
 			}
-			if waiting[p] != nil {
-				l.dependents(i, waiting[p])
-			}
+			awaited[p] = append(awaited[p], i)
 		}
+	}
+	waiting, held := map[mem.Addr]map[int]bool{}, 0 // frames that go on when it is settled, and only then
+	for k, p := range leaves {
+		if held > maxWaiting {
+			leaves = leaves[:k]
+			break
+		}
+		waiting[p] = map[int]bool{}
+		for _, i := range awaited[p] {
+			l.dependents(i, waiting[p])
+		}
+		held += len(waiting[p])
 	}
 	out := map[mem.Addr]settler{}
 	c.reach(l, leaves, waiting, out)
