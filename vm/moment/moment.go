@@ -36,6 +36,7 @@ type Moment struct {
 	budget *work.Budget
 	pages  map[mem.Addr]*[pageSize]byte // nil for one that cannot be read
 	used   []use
+	recent [1 << 10]recent
 	joined []byte // of what lies in two pages
 	err    error  // why nothing is read any more
 	ends   []int  // of parts, in used
@@ -46,6 +47,18 @@ type use struct {
 	at mem.Addr
 	n  uint32
 }
+
+// recent is a use that a part has already: the same words of what many objects share are read again and again.
+type recent struct {
+	use
+	part int // from 1 on
+}
+
+// usesHeld is how many uses are taken from the budget at once.
+const usesHeld = 4 << 10
+
+// usesSize is what they take, bytes.
+const usesSize = usesHeld * 16
 
 // Part is what was read between two calls of [Moment.Part]: an object with what it leads to.
 type Part int
@@ -79,10 +92,26 @@ func (m *Moment) Bytes(a mem.Addr, n int) ([]byte, bool) {
 		}
 		return nil, false
 	}
-	if last := len(m.used) - 1; last < 0 || m.used[last] != (use{a, uint32(n)}) {
-		m.used = append(m.used, use{a, uint32(n)})
+	if !m.note(use{a, uint32(n)}) {
+		return nil, false
 	}
 	return b, true
+}
+
+// note keeps that u is of the part at hand. It is false if there is no room.
+func (m *Moment) note(u use) bool {
+	part := len(m.ends) + 1
+	r := &m.recent[(uint64(u.at)>>3^uint64(u.n)<<7)%uint64(len(m.recent))]
+	if r.use == u && r.part == part {
+		return true
+	}
+	if len(m.used)%usesHeld == 0 && !m.budget.Hold(usesSize) {
+		m.err = work.ErrMemory
+		return false
+	}
+	m.used = append(m.used, u)
+	*r = recent{u, part}
+	return true
 }
 
 func (m *Moment) bytes(a mem.Addr, n int) ([]byte, bool) {
@@ -233,5 +262,6 @@ func (m *Moment) Close() {
 			m.budget.Release(pageSize)
 		}
 	}
+	m.budget.Release(int64(len(m.used)+usesHeld-1) / usesHeld * usesSize)
 	m.pages, m.used = nil, nil
 }
