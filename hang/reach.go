@@ -150,11 +150,29 @@ func (j *judging) sought(n *node, w *profile.Wait) (out []profile.Waker) {
 		return w.Wakers
 	}
 	for i := range w.Set {
-		if p := &w.Set[i]; isSought(p) && !j.isOfDeath(n.pid, p) {
+		if p := &w.Set[i]; isSought(p) && !j.isOfDeath(n.pid, p) && !isAside(j.sampled[n.tid], p.FD) {
 			out = append(out, p.Wakers...)
 		}
 	}
 	return out
+}
+
+// isAside reports whether a descriptor is one at which an event loop listens, and for which it would not go on: nothing
+// of the program is to come from there.
+func isAside(t *profile.Thread, fd int) bool {
+	aside := false
+	if t == nil || t.Loop == nil {
+		return false
+	}
+	for i := range t.Loop.Handles {
+		if h := &t.Loop.Handles[i]; h.FD == fd {
+			if h.Keeps {
+				return false
+			}
+			aside = true
+		}
+	}
+	return aside
 }
 
 // isOfDeath reports whether a descriptor is the pipe by whose end a child learns that its parent is gone: nothing is

@@ -26,6 +26,7 @@ const (
 	rankCycle         // waits in a cycle
 	rankActive        // computes, is in an uninterruptible sleep, or waits for somebody who has what it wants
 	rankLanguage      // has functions of a language
+	rankLoop          // waits in an event loop
 	rankNative
 )
 
@@ -39,9 +40,11 @@ func rankOf(t *profile.Thread, frames []profile.Frame, cycles map[int]bool) rank
 	case t.State == "R", t.State == "D", t.Wait != nil && t.Wait.Mode == profile.WaitOne &&
 		t.Wait.Sort == profile.SortLock:
 		return rankActive
-	case t.Fiber != nil, t.Loop != nil,
+	case t.Fiber != nil,
 		slices.ContainsFunc(frames, func(f profile.Frame) bool { return f.Kind.Made() }):
 		return rankLanguage
+	case t.Loop != nil:
+		return rankLoop
 	}
 	return rankNative
 }

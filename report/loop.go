@@ -29,25 +29,43 @@ func (p *printer) loops(e entry) {
 
 // loop writes one. Handles of the runtime itself are shown to who asks for them.
 func (p *printer) loop(who string, l *profile.Loop) {
-	shown := 0
-	for i := range l.Handles {
-		h := &l.Handles[i]
-		if h.Internal && !p.opt.Verbose {
-			continue
-		}
-		if shown++; shown == 1 {
-			p.line("  the event loop", who, " waits for")
-		}
-		if shown <= maxHandles || p.opt.Verbose {
-			p.line(text.Wrap("    "+p.handle(h), p.width(), 6))
-		}
+	shown := p.handles(l)
+	if len(shown) > 0 {
+		p.line("  the event loop", who, " waits for")
 	}
-	if more := shown - maxHandles; more > 0 && !p.opt.Verbose {
-		p.line(fmt.Sprintf("    … %d more (-v shows them)", more))
+	for i, h := range shown {
+		if i == maxHandles && !p.opt.Verbose {
+			p.line(fmt.Sprintf("    … %d more (-v shows them)", len(shown)-i))
+			break
+		}
+		p.line(text.Wrap("    "+h, p.width(), 6))
 	}
 	if l.Problem != "" {
 		p.cutLine(text.Escape(l.Problem))
 	}
+}
+
+// handles are the lines of those of l that are shown, equal ones as one: first those that keep it.
+func (p *printer) handles(l *profile.Loop) (lines []string) {
+	count := map[string]int{}
+	for _, keeps := range []bool{true, false} {
+		for i := range l.Handles {
+			h := &l.Handles[i]
+			if h.Keeps != keeps || h.Internal && !p.opt.Verbose {
+				continue
+			}
+			line := p.handle(h)
+			if count[line]++; count[line] == 1 {
+				lines = append(lines, line)
+			}
+		}
+	}
+	for i, line := range lines {
+		if n := count[line]; n > 1 {
+			lines[i] = fmt.Sprintf("%d × %s", n, line)
+		}
+	}
+	return lines
 }
 
 // handle is the line of one: what it is, when, of what class, and who is called.

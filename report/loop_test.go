@@ -24,8 +24,11 @@ func waitsInLoops() *profile.Dump {
 		{Kind: "request", Keeps: true, FD: -1, Detail: "example.org:443", Object: "TCPConnectWrap"},
 	}}
 	many := &profile.Loop{Problem: "2 handles were found of the 3 that keep the loop"}
-	for range maxHandles + 3 {
-		many.Handles = append(many.Handles, profile.Handle{Kind: "pipe", Keeps: true, FD: 7})
+	for i := range maxHandles + 3 {
+		many.Handles = append(many.Handles, profile.Handle{Kind: "pipe", Keeps: true, FD: 7 + i})
+	}
+	for range 4 {
+		many.Handles = append(many.Handles, profile.Handle{Kind: "tcp", Keeps: true, FD: -1})
 	}
 	d.Threads[1].Loop = many
 	return d

@@ -31,7 +31,7 @@ func Text(w io.Writer, d *profile.Dump, opt Options) error {
 	shown, idle := entries(d, &opt)
 	first := shown
 	if opt.Group && len(d.Fibers) > 0 { // what is the runtime's own comes behind them
-		n := slices.IndexFunc(shown, func(e entry) bool { return e.rank == rankNative })
+		n := slices.IndexFunc(shown, func(e entry) bool { return e.rank >= rankLoop })
 		if n >= 0 {
 			first = shown[:n]
 		}
