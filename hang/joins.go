@@ -57,8 +57,8 @@ func (j *judging) compareSinks(a, b *sink) int {
 	return cmp.Compare(j.doubts(a), j.doubts(b))
 }
 
-// doubts is how much speaks against a sink as the cause, of those of its rank. A thread with an event loop is where its
-// process waits, whatever functions it has.
+// doubts is how much speaks against a sink as the cause, of those of its rank. A thread with an event loop is where a
+// server waits, whatever functions it has.
 func (j *judging) doubts(s *sink) (n int) {
 	w, t := j.waiting[s.tid], j.sampled[s.tid]
 	if w != nil && w.Listens && !j.tree[s.pid] {
@@ -67,7 +67,7 @@ func (j *judging) doubts(s *sink) (n int) {
 	if j.joinsThreads(s.node) {
 		n += 2
 	}
-	if t == nil || t.Loop != nil || len(j.members[s.pid]) == 1 || len(j.of(s.pid).fibers) > 0 {
+	if t == nil || t.Loop != nil && s.rank == rankWork || len(j.members[s.pid]) == 1 || len(j.of(s.pid).fibers) > 0 {
 		return n
 	}
 	if ownFrame(j.of(s.pid).dump, &t.Stack) == nil {
