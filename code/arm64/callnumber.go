@@ -1,6 +1,9 @@
 package arm64
 
-import "github.com/fpstack/fpstack/work"
+import (
+	"github.com/fpstack/fpstack/code/paths"
+	"github.com/fpstack/fpstack/work"
+)
 
 // CallNumber returns the number of the system call that the instruction just before pc makes, if the function [start,
 // end) loads it as a constant on every way there. It reports false where another instruction is there, where the number
@@ -8,7 +11,8 @@ import "github.com/fpstack/fpstack/work"
 //
 // Source: syscall(2), "Architecture calling conventions".
 func (c *Code) CallNumber(start, end, pc uint64) (int64, bool) {
-	if end > c.End() || start < c.Start || end <= start || end-start > maxFunction || pc < start+size || pc > end {
+	if end > c.End() || start < c.Start || end <= start || end-start > paths.MaxFunction ||
+		pc < start+size || pc > end {
 		return 0, false
 	}
 	left := c.Budget.Purse()

@@ -1,6 +1,9 @@
 package arm64
 
-import "github.com/fpstack/fpstack/unwind/cfi"
+import (
+	"github.com/fpstack/fpstack/code/paths"
+	"github.com/fpstack/fpstack/unwind/cfi"
+)
 
 // FromEntry finds the row at pc by interpreting the function from its entry to there. entry must be where calls
 // arrive: the split-off cold part of a function is not (pass the entry of the function itself, its jumps are followed
@@ -30,9 +33,9 @@ func (c *Code) FromEntrySP(entry, end, pc uint64) (cfi.Row, bool) {
 	w.seen[1] = make([]bool, len(w.seen[0]))
 	f := place{pc: pc}
 	moved := func(at uint64, i inst, s *state) bool { return f.visit(at, i, s) && s.movedSP() }
-	w.add(path{pc: entry, s: newState(false)})
-	for resumed := 0; resumed == 0 || w.resume(w.hi); resumed++ {
-		if resumed == maxResumed || w.run(moved) || w.exhausted {
+	w.Add(path{PC: entry, State: newState(false)})
+	for resumed := 0; resumed == 0 || w.resume(w.Hi); resumed++ {
+		if resumed == paths.MaxResumed || w.run(moved) || w.Exhausted {
 			return cfi.Row{}, false
 		}
 	}
@@ -72,8 +75,8 @@ func (c *Code) stateAt(entry, end, pc uint64) (*state, bool) {
 		return nil, false
 	}
 	f := place{pc: pc}
-	w.add(path{pc: entry, s: newState(false)})
-	for range maxResumed {
+	w.Add(path{PC: entry, State: newState(false)})
+	for range paths.MaxResumed {
 		if w.run(f.visit) {
 			return f.s, true
 		}
@@ -84,30 +87,11 @@ func (c *Code) stateAt(entry, end, pc uint64) (*state, bool) {
 	return nil, false
 }
 
-// maxWindow bounds the code between a function and its cold part, bytes.
-const maxWindow = 4 << 20
-
-// window chooses the code to follow: the function, and where pc is outside of it (a cold part), all that lies between
-// and around.
+// window is the walk through the code that may lead from entry to pc.
 func (c *Code) window(entry, end, pc uint64) (*walk, bool) {
-	known := end > entry
-	if known {
-		end = min(end, max(pc, entry)+maxFunction, entry+maxKnown)
-	} else {
-		end = entry + maxFunction
-	}
-	if pc >= entry && pc < end {
-		w := newWalk(c, entry, end)
-		if !known {
-			w.sweep[1] = min(w.hi, pc+maxSweep)
-		}
-		return w, true
-	}
-	lo, hi := min(entry, pc), max(end, pc)
-	if hi-lo > maxWindow {
+	r, ok := paths.Window(entry, end, pc)
+	if !ok {
 		return nil, false
 	}
-	w := newWalk(c, lo-min(lo, maxFunction), hi+maxFunction)
-	w.sweep = [2]uint64{entry, end}
-	return w, true
+	return newWalk(c, r), true
 }

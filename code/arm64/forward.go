@@ -1,6 +1,9 @@
 package arm64
 
-import "github.com/fpstack/fpstack/unwind/cfi"
+import (
+	"github.com/fpstack/fpstack/code/paths"
+	"github.com/fpstack/fpstack/unwind/cfi"
+)
 
 // Forward finds the row at pc by interpreting the code from there to a return instruction: what is loaded on the way
 // says where the caller's registers are. pc is exact: an interrupted PC, or with called a return address as it is, at
@@ -12,8 +15,7 @@ func (c *Code) Forward(pc uint64, called bool) (cfi.Row, bool) {
 	if !c.Contains(pc) || pc%size != 0 {
 		return cfi.Row{}, false
 	}
-	w := newWalk(c, pc-min(pc, maxFunction), pc+maxFunction)
-	w.sweep = [2]uint64{pc, min(w.hi, pc+maxSweep)}
+	w := newWalk(c, paths.Around(pc))
 	var best, fallback cfi.Row
 	var found, any bool
 	visit := func(at uint64, i inst, s *state) bool {
@@ -30,7 +32,7 @@ func (c *Code) Forward(pc uint64, called bool) (cfi.Row, bool) {
 		}
 		return found
 	}
-	w.add(path{pc: pc, s: newState(true)})
+	w.Add(path{PC: pc, State: newState(true)})
 	w.run(visit)
 	if !found {
 		return fallback, any

@@ -1,5 +1,7 @@
 package arm64
 
+import "github.com/fpstack/fpstack/code/paths"
+
 // Records is what the instructions of one function tell about its frame pointer.
 type Records struct {
 	Calls int  // calls that can be reached
@@ -21,7 +23,7 @@ func (c *Code) Records(entry, end uint64, grows bool) Records {
 	if !c.Contains(entry) || end <= entry {
 		return Records{}
 	}
-	w := newWalk(c, entry, min(end, entry+maxRecordFunction))
+	w := newWalk(c, paths.Whole(entry, min(end, entry+maxRecordFunction)))
 	r := Records{Whole: end-entry <= maxRecordFunction}
 	visit := func(pc uint64, i inst, s *state) bool {
 		record := s.record()
@@ -34,10 +36,10 @@ func (c *Code) Records(entry, end uint64, grows bool) Records {
 		}
 		return false
 	}
-	w.add(path{pc: entry, s: newState(false)})
-	for range maxResumed {
+	w.Add(path{PC: entry, State: newState(false)})
+	for range paths.MaxResumed {
 		w.run(visit)
-		if !w.resume(w.hi - 1) {
+		if !w.resume(w.Hi - 1) {
 			break
 		}
 	}

@@ -1,85 +1,40 @@
 package arm64
 
 import (
-	"slices"
-
+	"github.com/fpstack/fpstack/code/paths"
 	"github.com/fpstack/fpstack/work"
 )
 
 // path is a place that is to be interpreted, with the state before it.
-type path struct {
-	pc    uint64
-	s     *state
-	calls int // calls on the way here: each might be one that never returns
-}
+type path = paths.Path[*state]
 
-// Bounds of one answer.
-const (
-	maxSteps    = 20000    // instructions interpreted
-	maxCalls    = 15       // paths behind more calls than this share the last place
-	maxOpen     = 4096     // paths waiting
-	maxFunction = 64 << 10 // bytes of a function whose end is not known
-	maxKnown    = 1 << 20  // bytes of one that a symbol or a table gives
-	maxSweep    = 2 << 10  // bytes behind the PC that are searched for jumps where the end is not known
-	maxResumed  = 64       // unreached places opened
-)
+// maxSteps bounds the instructions interpreted for one answer.
+const maxSteps = 20000
 
 // walk interprets code along all its paths. Each instruction is visited once: the first state that reaches it wins;
-// with apart once more, by the first state in which SP was moved. Paths with the fewest calls behind them go first, so
-// that code behind a call which does not return gets its state from the jumps that lead there.
+// with apart once more, by the first state in which SP was moved.
 type walk struct {
-	c         *Code
-	lo, hi    uint64    // only this range is followed
-	seen      [2][]bool // by instruction; the second with apart
-	work      [maxCalls + 1][]path
-	open      int
-	steps     int
-	switches  []path // states at indirect jumps, for the code behind them
-	ends      []uint64
-	targets   []uint64  // of jumps, ascending; filled by joins
-	sweep     [2]uint64 // where joins looks for jumps
-	left      work.Purse
-	apart     bool
-	exhausted bool // code was left out: too much of it, or the budget is spent
+	paths.Set[*state]
+	c     *Code
+	seen  [2][]bool // by instruction; the second with apart
+	steps int
+	left  work.Purse
+	apart bool
 }
 
-func newWalk(c *Code, lo, hi uint64) *walk {
-	lo, hi = max(lo, c.Start)&^(size-1), min(hi, c.End())
-	w := &walk{c: c, lo: lo, hi: max(lo, hi), left: c.Budget.Purse()}
-	w.left.Spend(int64(w.hi-w.lo) / 16)
-	w.seen[0] = make([]bool, (w.hi-lo+size-1)/size)
-	w.sweep = [2]uint64{w.lo, w.hi}
+// newWalk returns a walk through r, as far as there is code.
+func newWalk(c *Code, r paths.Range) *walk {
+	w := &walk{c: c, left: c.Budget.Purse()}
+	w.Range = r.Within(c.Start, c.End())
+	w.Lo &^= size - 1
+	w.left.Spend(int64(w.Hi-w.Lo) / 16)
+	w.seen[0] = make([]bool, (w.Hi-w.Lo+size-1)/size)
 	return w
-}
-
-func (w *walk) add(p path) {
-	if p.pc < w.lo || p.pc >= w.hi {
-		return
-	}
-	if w.open >= maxOpen {
-		w.exhausted = true
-		return
-	}
-	p.calls = min(p.calls, maxCalls)
-	w.work[p.calls] = append(w.work[p.calls], p)
-	w.open++
-}
-
-func (w *walk) take() (path, bool) {
-	for i := range w.work {
-		if n := len(w.work[i]); n > 0 {
-			p := w.work[i][n-1]
-			w.work[i] = w.work[i][:n-1]
-			w.open--
-			return p, true
-		}
-	}
-	return path{}, false
 }
 
 // unseen reports whether pc is in range and was not visited before in a state like s.
 func (w *walk) unseen(pc uint64, s *state) bool {
-	return pc >= w.lo && pc < w.hi && !w.seenLike(s)[(pc-w.lo)/size]
+	return pc >= w.Lo && pc < w.Hi && !w.seenLike(s)[(pc-w.Lo)/size]
 }
 
 // seenLike holds what was visited in states like s.
@@ -96,7 +51,7 @@ type visitor func(pc uint64, i inst, s *state) bool
 // run follows all open paths until visit says to stop, and reports whether it did.
 func (w *walk) run(visit visitor) bool {
 	for {
-		p, ok := w.take()
+		p, ok := w.Take()
 		if !ok {
 			return false
 		}
@@ -108,19 +63,19 @@ func (w *walk) run(visit visitor) bool {
 
 // follow interprets one path to its end.
 func (w *walk) follow(p path, visit visitor) bool {
-	for w.unseen(p.pc, p.s) {
-		w.seenLike(p.s)[(p.pc-w.lo)/size] = true
+	for w.unseen(p.PC, p.State) {
+		w.seenLike(p.State)[(p.PC-w.Lo)/size] = true
 		if w.steps >= maxSteps || !w.left.Spend(stepCost) {
-			w.exhausted = true
+			w.Exhausted = true
 			return false
 		}
 		w.steps++
-		i, ok := w.c.at(p.pc)
+		i, ok := w.c.at(p.PC)
 		if !ok {
 			return false
 		}
-		w.probe(p.pc, i, p.s)
-		if visit(p.pc, i, p.s) {
+		w.probe(p.PC, i, p.State)
+		if visit(p.PC, i, p.State) {
 			return true
 		}
 		if !w.advance(&p, i) {
@@ -132,99 +87,55 @@ func (w *walk) follow(p path, visit visitor) bool {
 
 // advance moves p over i, opens the other paths, and reports whether p goes on.
 func (w *walk) advance(p *path, i inst) bool {
-	next := p.pc + size
+	next := p.PC + size
 	switch i.flow() {
 	case flowNext:
-		p.s.step(i)
+		p.State.step(i)
 	case flowCond:
-		if target := i.target(p.pc); w.unseen(target, p.s) {
+		if target := i.target(p.PC); w.unseen(target, p.State) {
 			if !w.left.Spend(cloneCost) {
-				w.exhausted = true
+				w.Exhausted = true
 				return false
 			}
-			w.add(path{target, p.s.clone(), p.calls})
+			w.Add(path{PC: target, State: p.State.clone(), Calls: p.Calls})
 		}
-		p.s.leaveProbe()
+		p.State.leaveProbe()
 	case flowJump:
-		w.ends = append(w.ends, next)
-		p.pc = i.target(p.pc)
+		w.Ends = append(w.Ends, next)
+		p.PC = i.target(p.PC)
 		return true
 	case flowCall, flowCallAny:
-		p.s.afterCall()
+		p.State.afterCall()
 		w.behindCall(p, next)
 		return false
 	case flowIndirect:
-		w.switches = append(w.switches, path{next, p.s, p.calls})
-		w.ends = append(w.ends, next)
+		w.Switches = append(w.Switches, path{PC: next, State: p.State, Calls: p.Calls})
+		w.Ends = append(w.Ends, next)
 		return false
 	default:
-		w.ends = append(w.ends, next)
+		w.Ends = append(w.Ends, next)
 		return false
 	}
-	p.pc = next
+	p.PC = next
 	return true
 }
 
-// suspicion is what a call weighs, in calls, if a jump leads to the place behind it.
-const suspicion = 8
+// behindCall opens the code behind a call.
+func (w *walk) behindCall(p *path, next uint64) { w.BehindCall(p, next, w.jumps) }
 
-// behindCall opens the code behind a call. A jump that leads there too comes first: the call may be one that never
-// returns.
-func (w *walk) behindCall(p *path, next uint64) {
-	calls := p.calls + 1
-	if w.joins(next) {
-		calls += suspicion
-	}
-	w.add(path{next, p.s, calls})
-}
-
-// joins reports whether a direct jump leads to pc. It sweeps over the function once.
-func (w *walk) joins(pc uint64) bool {
-	if w.targets == nil {
-		w.targets = []uint64{}
-		for at := w.sweep[0] &^ (size - 1); at < w.sweep[1] && w.left.Spend(decodeCost); at += size {
-			i, ok := w.c.at(at)
-			if f := i.flow(); ok && (f == flowJump || f == flowCond) {
-				w.targets = append(w.targets, i.target(at))
-			}
-		}
-		slices.Sort(w.targets)
-	}
-	_, found := slices.BinarySearch(w.targets, pc)
-	return found
-}
-
-// resume opens code that no path reached, behind an indirect jump: the cases of a switch begin with the state of that
-// jump. It takes the nearest unreached place before pc that follows the end of a path, and reports false when there
-// is none.
-func (w *walk) resume(pc uint64) bool {
-	if w.exhausted {
-		return false
-	}
-	slices.Sort(w.ends)
-	for _, start := range slices.Backward(w.ends) {
-		if start > pc {
-			continue
-		}
-		if from := w.switchBefore(start); from != nil {
-			w.add(path{start, from.s.clone(), from.calls})
-			return w.open > 0
+// jumps lists where direct jumps of the function lead.
+func (w *walk) jumps() (targets []uint64) {
+	for at := w.Sweep[0] &^ (size - 1); at < w.Sweep[1] && w.left.Spend(decodeCost); at += size {
+		i, ok := w.c.at(at)
+		if f := i.flow(); ok && (f == flowJump || f == flowCond) {
+			targets = append(targets, i.target(at))
 		}
 	}
-	return false
+	return targets
 }
 
-// switchBefore returns the last indirect jump before start, by address, from which start was not visited.
-func (w *walk) switchBefore(start uint64) *path {
-	var best *path
-	for n := range w.switches {
-		p := &w.switches[n]
-		if p.pc <= start && (best == nil || p.pc > best.pc) && w.unseen(start, p.s) {
-			best = p
-		}
-	}
-	return best
-}
+// resume opens code that no path reached, behind an indirect jump before pc.
+func (w *walk) resume(pc uint64) bool { return w.Resume(pc, w.unseen, (*state).clone) }
 
 // probeLoop is how many instructions the loop has that touches each page of a large frame: sub sp, sp, #n; str xzr,
 // [sp, #n]; cmp sp, xM; b.ne.

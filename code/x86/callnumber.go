@@ -1,6 +1,9 @@
 package x86
 
-import "github.com/fpstack/fpstack/work"
+import (
+	"github.com/fpstack/fpstack/code/paths"
+	"github.com/fpstack/fpstack/work"
+)
 
 // CallNumber returns the number of the system call that the instruction just before pc makes, if the
 // function [start, end) loads it as a constant on every way there. It reports false where another
@@ -10,7 +13,8 @@ import "github.com/fpstack/fpstack/work"
 // Source: syscall(2), "Architecture calling conventions".
 func (c *Code) CallNumber(start, end, pc uint64) (int64, bool) {
 	const length = 2 // of syscall and of int $0x80
-	if end > c.End() || start < c.Start || end <= start || end-start > maxFunction || pc < start+length || pc > end {
+	if end > c.End() || start < c.Start || end <= start || end-start > paths.MaxFunction ||
+		pc < start+length || pc > end {
 		return 0, false
 	}
 	left := c.Budget.Purse()

@@ -1,24 +1,9 @@
 package x86
 
 import (
-	"slices"
-
+	"github.com/fpstack/fpstack/code/paths"
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
-
-// maxFunction bounds a function whose end is not known, in bytes.
-const maxFunction = 64 << 10
-
-// maxKnown bounds a function that a symbol or a table gives, in bytes: the largest that compilers make of
-// real programs have some hundred thousand, a file may say anything.
-const maxKnown = 1 << 20
-
-// maxSweep bounds the code behind pc that is searched for jumps where the end of the
-// function is not known, in bytes.
-const maxSweep = 2 << 10
-
-// maxResumed bounds how many unreached places are opened on the way to pc.
-const maxResumed = 64
 
 // FromEntry finds the row at pc by interpreting the function from its entry to there. entry
 // must be where calls arrive: the split-off cold part of a function is not (pass the entry
@@ -50,9 +35,9 @@ func (c *Code) FromEntrySP(entry, end, pc uint64) (cfi.Row, bool) {
 	w.seen[1] = make([]uint64, len(w.seen[0]))
 	f := place{pc: pc}
 	moved := func(at uint64, in *inst, s *state) bool { return f.visit(c, at, in, s) && s.movedSP() }
-	w.add(path{pc: entry, s: newState(false)})
-	for resumed := 0; resumed == 0 || w.resume(w.hi); resumed++ {
-		if resumed == maxResumed || w.run(moved) || w.exhausted {
+	w.Add(path{PC: entry, State: newState(false)})
+	for resumed := 0; resumed == 0 || w.resume(w.Hi); resumed++ {
+		if resumed == paths.MaxResumed || w.run(moved) || w.Exhausted {
 			return cfi.Row{}, false
 		}
 	}
@@ -94,8 +79,8 @@ func (c *Code) stateAt(entry, end, pc uint64) (found *state, at uint64, length i
 		return nil, 0, 0, false
 	}
 	f := place{pc: pc}
-	w.add(path{pc: entry, s: newState(false)})
-	for range maxResumed {
+	w.Add(path{PC: entry, State: newState(false)})
+	for range paths.MaxResumed {
 		if w.run(func(at uint64, in *inst, s *state) bool { return f.visit(c, at, in, s) }) {
 			return f.s, f.at, f.length, true
 		}
@@ -118,61 +103,14 @@ func (c *Code) duringCall(addr uint64, in *inst, s *state) {
 	}
 }
 
-// window chooses the code to follow: the function, and where pc is outside of it (a cold
-// part), all that lies between and around.
+// window is the walk through the code that may lead from entry to pc.
 func (c *Code) window(entry, end, pc uint64) (*walk, bool) {
-	known := end > entry
-	if !known {
-		end = entry + maxFunction
-	}
-	if known {
-		end = min(end, max(pc, entry)+maxFunction, entry+maxKnown)
-	}
-	if pc >= entry && pc < end {
-		w := newWalk(c, entry, end)
-		if !known {
-			w.sweep[1] = min(w.hi, pc+maxSweep)
-		}
-		return w, true
-	}
-	lo, hi := min(entry, pc), max(end, pc)
-	if hi-lo > maxWindow {
+	r, ok := paths.Window(entry, end, pc)
+	if !ok {
 		return nil, false
 	}
-	w := newWalk(c, lo-min(lo, maxFunction), hi+maxFunction)
-	w.sweep = [2]uint64{entry, end}
-	return w, true
+	return newWalk(c, r), true
 }
 
-// resume opens code that no path reached, behind an indirect jump: the cases of a switch
-// begin with the state of that jump. It takes the nearest unreached place before pc that
-// follows the end of a path, and reports false when there is none.
-func (w *walk) resume(pc uint64) bool {
-	if w.exhausted {
-		return false
-	}
-	slices.Sort(w.ends)
-	for i := len(w.ends) - 1; i >= 0; i-- {
-		start := w.ends[i]
-		if start > pc {
-			continue
-		}
-		if from := w.switchBefore(start); from != nil {
-			w.add(path{start, from.s.clone(), from.calls})
-			return w.open > 0
-		}
-	}
-	return false
-}
-
-// switchBefore returns the last indirect jump before start, by address, from which start was not visited.
-func (w *walk) switchBefore(start uint64) *path {
-	var best *path
-	for i := range w.switches {
-		p := &w.switches[i]
-		if p.pc <= start && (best == nil || p.pc > best.pc) && w.unseen(start, p.s) {
-			best = p
-		}
-	}
-	return best
-}
+// resume opens code that no path reached, behind an indirect jump before pc.
+func (w *walk) resume(pc uint64) bool { return w.Resume(pc, w.unseen, (*state).clone) }

@@ -1,6 +1,9 @@
 package x86
 
-import "github.com/fpstack/fpstack/unwind/cfi"
+import (
+	"github.com/fpstack/fpstack/code/paths"
+	"github.com/fpstack/fpstack/unwind/cfi"
+)
 
 // Forward finds the row at pc by interpreting the code from there to a return instruction:
 // what is popped on the way says where the caller's registers are. pc is exact: an
@@ -13,8 +16,7 @@ func (c *Code) Forward(pc uint64) (cfi.Row, bool) {
 	if !c.Contains(pc) {
 		return cfi.Row{}, false
 	}
-	w := newWalk(c, pc-min(pc, maxFunction), pc+maxFunction)
-	w.sweep = [2]uint64{pc, min(w.hi, pc+maxSweep)}
+	w := newWalk(c, paths.Around(pc))
 	first, _ := c.decode(pc)
 	var best, fallback cfi.Row
 	var found bool
@@ -30,7 +32,7 @@ func (c *Code) Forward(pc uint64) (cfi.Row, bool) {
 		}
 		return found
 	}
-	w.add(path{pc: pc, s: newState(true)})
+	w.Add(path{PC: pc, State: newState(true)})
 	w.run(visit)
 	if !found {
 		best, found = fallback, fallback.RA.Kind != cfi.Unspecified

@@ -1,6 +1,10 @@
 package x86
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/fpstack/fpstack/code/paths"
+)
 
 // Records is what the instructions of one function tell about its frame pointer.
 type Records struct {
@@ -23,17 +27,17 @@ func (c *Code) Records(entry, end uint64, grows bool) Records {
 	if !c.Contains(entry) || end <= entry {
 		return Records{}
 	}
-	w := newWalk(c, entry, min(end, entry+maxRecordFunction))
+	w := newWalk(c, paths.Whole(entry, min(end, entry+maxRecordFunction)))
 	r := Records{Whole: end-entry <= maxRecordFunction}
 	visit := func(pc uint64, in *inst, s *state) bool {
 		c.note(&r, w, pc, in, s, grows)
 		return false
 	}
-	w.add(path{pc: entry, s: newState(false)})
-	for range maxResumed {
+	w.Add(path{PC: entry, State: newState(false)})
+	for range paths.MaxResumed {
 		w.run(visit)
 		w.dropTailJumps()
-		if !w.resume(w.hi - 1) {
+		if !w.resume(w.Hi - 1) {
 			break
 		}
 	}
@@ -45,9 +49,9 @@ func (c *Code) Records(entry, end uint64, grows bool) Records {
 // them is taken for cases of the switch before: they find SP as it was at the entry. Where all do,
 // they may be switches of a function that never moves SP.
 func (w *walk) dropTailJumps() {
-	leaves := func(p path) bool { return p.s.regs[rsp].isInitial(rsp) }
-	if slices.ContainsFunc(w.switches, func(p path) bool { return !leaves(p) }) {
-		w.switches = slices.DeleteFunc(w.switches, leaves)
+	leaves := func(p path) bool { return p.State.regs[rsp].isInitial(rsp) }
+	if slices.ContainsFunc(w.Switches, func(p path) bool { return !leaves(p) }) {
+		w.Switches = slices.DeleteFunc(w.Switches, leaves)
 	}
 }
 
@@ -58,7 +62,7 @@ func (c *Code) note(r *Records, w *walk, pc uint64, in *inst, s *state, grows bo
 	next := pc + uint64(in.n)
 	switch in.flow() {
 	case flowNext, flowCond:
-		if next < w.hi {
+		if next < w.Hi {
 			if _, ok := c.decode(next); !ok {
 				r.Whole = false
 			}

@@ -171,7 +171,7 @@ func (a *agreement) point(t *testing.T, c *Code, tab *cfi.Table, entry, end, pc 
 // reached reports whether calls and jumps alone lead to pc.
 func (c *Code) reached(entry, end, pc uint64) bool {
 	w, _ := c.window(entry, end, pc)
-	w.add(path{pc: entry, s: newState(false)})
+	w.Add(path{PC: entry, State: newState(false)})
 	return w.run(func(addr uint64, in *inst, _ *state) bool { return pc-addr < uint64(in.n) })
 }
 

@@ -1,75 +1,36 @@
 package x86
 
-import "github.com/fpstack/fpstack/work"
-
-// path is a place that is to be interpreted, with the state before it.
-type path struct {
-	pc    uint64
-	s     *state
-	calls int // calls on the way here: each might be one that never returns
-}
-
-const (
-	maxSteps  = 20000   // instructions interpreted for one answer
-	maxWindow = 4 << 20 // bytes of code around the start that are looked at
-	maxCalls  = 15      // paths behind more calls than this share the last place
-	maxOpen   = 4096    // paths waiting
+import (
+	"github.com/fpstack/fpstack/code/paths"
+	"github.com/fpstack/fpstack/work"
 )
 
-// walk interprets code along all its paths. Each instruction is visited once: the first
-// state that reaches it wins; with apart once more, by the first state in which SP was moved. Paths with the fewest
-// calls behind them go first, so that code behind a call which does not return gets its state from the jumps that
-// lead there.
+// path is a place that is to be interpreted, with the state before it.
+type path = paths.Path[*state]
+
+// maxSteps bounds the instructions interpreted for one answer.
+const maxSteps = 20000
+
+// walk interprets code along all its paths. Each instruction is visited once: the first state that reaches it wins;
+// with apart once more, by the first state in which SP was moved.
 type walk struct {
+	paths.Set[*state]
 	c           *Code
-	lo, hi      uint64      // only this range is followed
 	seen        [2][]uint64 // the second with apart, for states in which SP was moved
-	work        [maxCalls + 1][]path
-	open        int
 	steps       int
-	switches    []path // states at indirect jumps, for the code behind them
-	ends        []uint64
 	pops        map[uint64]int64 // 386: what callees remove from the stack
 	calleeSteps int              // instructions of callees that were read for it
-	targets     []uint64         // of jumps, ascending; filled by joins
-	sweep       [2]uint64        // where joins looks for jumps
 	left        work.Purse
 	apart       bool // code is visited both with SP at a known distance from its start and moved
-	exhausted   bool // code was left out: too much of it, or the budget is spent
 }
 
-func newWalk(c *Code, lo, hi uint64) *walk {
-	lo, hi = max(lo, c.Start), min(hi, c.End())
-	w := &walk{c: c, lo: lo, hi: max(lo, hi), left: c.Budget.Purse()}
-	w.left.Spend(int64(w.hi-w.lo) / 64)
-	w.seen[0] = make([]uint64, (w.hi-lo+63)/64)
-	w.sweep = [2]uint64{w.lo, w.hi}
+// newWalk returns a walk through r, as far as there is code.
+func newWalk(c *Code, r paths.Range) *walk {
+	w := &walk{c: c, left: c.Budget.Purse()}
+	w.Range = r.Within(c.Start, c.End())
+	w.left.Spend(int64(w.Hi-w.Lo) / 64)
+	w.seen[0] = make([]uint64, (w.Hi-w.Lo+63)/64)
 	return w
-}
-
-func (w *walk) add(p path) {
-	if p.pc < w.lo || p.pc >= w.hi {
-		return
-	}
-	if w.open >= maxOpen {
-		w.exhausted = true
-		return
-	}
-	p.calls = min(p.calls, maxCalls)
-	w.work[p.calls] = append(w.work[p.calls], p)
-	w.open++
-}
-
-func (w *walk) take() (path, bool) {
-	for i := range w.work {
-		if n := len(w.work[i]); n > 0 {
-			p := w.work[i][n-1]
-			w.work[i] = w.work[i][:n-1]
-			w.open--
-			return p, true
-		}
-	}
-	return path{}, false
 }
 
 // mark reports whether pc is in range and was not visited before in a state like s, and marks it.
@@ -77,15 +38,15 @@ func (w *walk) mark(pc uint64, s *state) bool {
 	if !w.unseen(pc, s) {
 		return false
 	}
-	i := pc - w.lo
+	i := pc - w.Lo
 	w.seenLike(s)[i/64] |= 1 << (i % 64)
 	return true
 }
 
 // unseen is mark without marking.
 func (w *walk) unseen(pc uint64, s *state) bool {
-	i := pc - w.lo
-	return pc >= w.lo && pc < w.hi && w.seenLike(s)[i/64]&(1<<(i%64)) == 0
+	i := pc - w.Lo
+	return pc >= w.Lo && pc < w.Hi && w.seenLike(s)[i/64]&(1<<(i%64)) == 0
 }
 
 // seenLike holds what was visited in states like s.
@@ -102,7 +63,7 @@ type visitor func(pc uint64, in *inst, s *state) bool
 // run follows all open paths until visit says to stop, and reports whether it did.
 func (w *walk) run(visit visitor) bool {
 	for {
-		p, ok := w.take()
+		p, ok := w.Take()
 		if !ok {
 			return false
 		}
@@ -114,18 +75,18 @@ func (w *walk) run(visit visitor) bool {
 
 // follow interprets one path to its end.
 func (w *walk) follow(p path, visit visitor) bool {
-	for w.mark(p.pc, p.s) {
+	for w.mark(p.PC, p.State) {
 		if w.steps >= maxSteps || !w.left.Spend(stepCost) {
-			w.exhausted = true
+			w.Exhausted = true
 			return false
 		}
 		w.steps++
-		in, ok := w.c.decode(p.pc)
+		in, ok := w.c.decode(p.PC)
 		if !ok {
 			return false
 		}
-		w.probe(p.pc, &in, p.s)
-		if visit(p.pc, &in, p.s) {
+		w.probe(p.PC, &in, p.State)
+		if visit(p.PC, &in, p.State) {
 			return true
 		}
 		if !w.advance(&p, &in) {
@@ -142,42 +103,42 @@ func (s *state) movedSP() bool {
 
 // advance moves p over in, opens the other paths, and reports whether p goes on.
 func (w *walk) advance(p *path, in *inst) bool {
-	next := p.pc + uint64(in.n)
+	next := p.PC + uint64(in.n)
 	switch in.flow() {
 	case flowNext:
-		p.s.step(in)
+		p.State.step(in)
 	case flowCond:
-		if target := w.c.target(next, in.imm); w.unseen(target, p.s) {
+		if target := w.c.target(next, in.imm); w.unseen(target, p.State) {
 			if !w.left.Spend(cloneCost) {
-				w.exhausted = true
+				w.Exhausted = true
 				return false
 			}
-			w.add(path{target, p.s.clone(), p.calls})
+			w.Add(path{PC: target, State: p.State.clone(), Calls: p.Calls})
 		}
-		p.s.leaveProbe()
+		p.State.leaveProbe()
 	case flowJump:
-		p.pc = w.c.target(next, in.imm)
-		w.ends = append(w.ends, next)
+		p.PC = w.c.target(next, in.imm)
+		w.Ends = append(w.Ends, next)
 		return true
 	case flowCall:
 		return w.call(p, next, w.c.target(next, in.imm))
 	case flowCallAny:
 		if in.thread && !w.c.Mode64 { // call *%gs:0x10 enters the kernel, which keeps all but eax
-			p.s.set(rax, value{})
+			p.State.set(rax, value{})
 			break
 		}
-		p.s.afterCall(w.c.Mode64)
+		p.State.afterCall(w.c.Mode64)
 		w.behindCall(p, next)
 		return false
 	case flowIndirect:
-		w.switches = append(w.switches, path{next, p.s, p.calls})
-		w.ends = append(w.ends, next)
+		w.Switches = append(w.Switches, path{PC: next, State: p.State, Calls: p.Calls})
+		w.Ends = append(w.Ends, next)
 		return false
 	default:
-		w.ends = append(w.ends, next)
+		w.Ends = append(w.Ends, next)
 		return false
 	}
-	p.pc = next
+	p.PC = next
 	return true
 }
 

@@ -1,67 +1,50 @@
 package x86
 
-import "slices"
-
 // call follows a direct call. It reports whether p goes on by itself.
 func (w *walk) call(p *path, next, target uint64) bool {
 	if target == next { // call 1f; 1: pop: position-independent 386 code, no frame
-		p.s.push(value{}, w.c.word())
-		p.pc = next
+		p.State.push(value{}, w.c.word())
+		p.PC = next
 		return true
 	}
 	if w.c.isSpeculationTrap(next) {
 		// Retpoline or return thunk: the word that this call pushes is dropped or replaced.
-		inner := p.s.clone()
+		inner := p.State.clone()
 		inner.push(value{}, w.c.word())
-		w.add(path{target, inner, p.calls})
+		w.Add(path{PC: target, State: inner, Calls: p.Calls})
 	}
 	if r, ok := w.c.loadsPC(target); ok {
-		p.s.set(r, value{}) // and nothing else: gcc counts on it
-		p.pc = next
+		p.State.set(r, value{}) // and nothing else: gcc counts on it
+		p.PC = next
 		return true
 	}
-	p.s.afterCall(w.c.Mode64)
+	p.State.afterCall(w.c.Mode64)
 	if !w.c.Mode64 {
 		if n := w.calleePops(target); n != 0 {
-			p.s.set(rsp, p.s.regs[rsp].plus(n))
+			p.State.set(rsp, p.State.regs[rsp].plus(n))
 		}
 	}
 	w.behindCall(p, next)
 	return false
 }
 
-// suspicion is what a call weighs, in calls, if a jump leads to the place behind it.
-const suspicion = 8
+// behindCall opens the code behind a call.
+func (w *walk) behindCall(p *path, next uint64) { w.BehindCall(p, next, w.jumps) }
 
-// behindCall opens the code behind a call. A jump that leads there too comes first: the call
-// may be one that never returns.
-func (w *walk) behindCall(p *path, next uint64) {
-	calls := p.calls + 1
-	if w.joins(next) {
-		calls += suspicion
-	}
-	w.add(path{next, p.s, calls})
-}
-
-// joins reports whether a direct jump leads to pc. It sweeps over the function once.
-func (w *walk) joins(pc uint64) bool {
-	if w.targets == nil {
-		w.targets = []uint64{}
-		for at := w.sweep[0]; at < w.sweep[1] && w.left.Spend(decodeCost); {
-			in, ok := w.c.decode(at)
-			if !ok {
-				at++ // data between code
-				continue
-			}
-			at += uint64(in.n)
-			if f := in.flow(); f == flowJump || f == flowCond {
-				w.targets = append(w.targets, w.c.target(at, in.imm))
-			}
+// jumps lists where direct jumps of the function lead.
+func (w *walk) jumps() (targets []uint64) {
+	for at := w.Sweep[0]; at < w.Sweep[1] && w.left.Spend(decodeCost); {
+		in, ok := w.c.decode(at)
+		if !ok {
+			at++ // data between code
+			continue
 		}
-		slices.Sort(w.targets)
+		at += uint64(in.n)
+		if f := in.flow(); f == flowJump || f == flowCond {
+			targets = append(targets, w.c.target(at, in.imm))
+		}
 	}
-	_, found := slices.BinarySearch(w.targets, pc)
-	return found
+	return targets
 }
 
 // isSpeculationTrap reports whether pc begins the loop that catches speculation in
