@@ -77,7 +77,11 @@ func (p *printer) heading(e entry) {
 	}
 	parts := p.activities(e.threads)
 	if len(parts) == 1 {
-		p.wrapped(Thread, who, strings.TrimRight(names+"  ", " "), parts[0].text)
+		does := parts[0].text
+		if len(e.threads) > 1 && does != "" && !p.opt.Verbose {
+			does = "each: " + does
+		}
+		p.wrapped(Thread, who, strings.TrimRight(names+"  ", " "), does)
 		return
 	}
 	p.wrapped(Thread, who, names, "")
@@ -126,7 +130,7 @@ func (p *printer) ranges(ids []uint64) string {
 
 // names returns the quoted names of threads.
 func (p *printer) names(threads []*profile.Thread) string {
-	return p.distinct(threads, ", ", func(t *profile.Thread) string { return threadName(t, len(threads) == 1) })
+	return p.distinct(threads, ", ", func(t *profile.Thread) string { return threadName(t, len(threads) == 1, p.opt.Verbose) })
 }
 
 // distinct returns the different texts of threads in their order, the first few of them.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,12 +38,18 @@ func (in *dumpReader) runtimeThread() (*profile.RuntimeThread, error) {
 	return r, err
 }
 
-// threadName is the quoted name of a thread, and behind it that which its language has for it where it is another, with
-// its number there if that is wanted: `"worker" (14 in .NET)`.
-func threadName(t *profile.Thread, numbered bool) string {
+// threadName is the quoted name of a thread: that which its language has for it, if both are wanted behind the kernel's
+// where they differ; with its number there if that is wanted: `"worker" (14 in .NET)`.
+func threadName(t *profile.Thread, numbered, both bool) string {
 	name := text.Quote(t.Name)
 	r := t.Runtime
 	if r == nil {
+		return name
+	}
+	if r.Name != "" && !both {
+		if name = text.Quote(r.Name); numbered && r.ID != 0 {
+			name += fmt.Sprintf(" (%d in %s)", r.ID, text.Escape(r.Language))
+		}
 		return name
 	}
 	var own []string

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 func TestThreadName(t *testing.T) {
@@ -21,10 +22,13 @@ func TestThreadName(t *testing.T) {
 			`"worker" ("worker\n1" in .NET)`},
 	} {
 		thread := &profile.Thread{TID: 812, Name: "worker", Runtime: c.runtime}
-		if got := threadName(thread, true); got != c.alone {
+		if got := threadName(thread, true, true); got != c.alone {
 			t.Errorf("%+v alone: %s, want %s", c.runtime, got, c.alone)
 		}
-		if got := threadName(thread, false); got != c.together {
+		if got := threadName(thread, false, false); c.runtime != nil && got != text.Quote(c.runtime.Name) {
+			t.Errorf("%+v in short: %s", c.runtime, got)
+		}
+		if got := threadName(thread, false, true); got != c.together {
 			t.Errorf("%+v with others: %s, want %s", c.runtime, got, c.together)
 		}
 	}
@@ -33,7 +37,7 @@ func TestThreadName(t *testing.T) {
 // TestThreadNameInCore: a core file has no names of threads, which their language may have.
 func TestThreadNameInCore(t *testing.T) {
 	thread := &profile.Thread{TID: 812, Runtime: &profile.RuntimeThread{Language: "Python", Name: "loader"}}
-	if got := threadName(thread, true); got != `("loader" in Python)` {
+	if got := threadName(thread, true, true); got != `("loader" in Python)` {
 		t.Errorf("got %s", got)
 	}
 	dump := &profile.Dump{Core: true, Threads: []profile.Thread{*thread, {TID: 813}}}
@@ -41,7 +45,7 @@ func TestThreadNameInCore(t *testing.T) {
 	if err := Text(&b, dump, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.String(), `("loader" in Python)`) || strings.Contains(b.String(), `""  `) {
+	if !strings.Contains(b.String(), `812 "loader"`) || strings.Contains(b.String(), `""  `) {
 		t.Errorf("shown as\n%s", b.String())
 	}
 }
