@@ -5,6 +5,7 @@ package tracer
 import (
 	"encoding/binary"
 	"fmt"
+	"sync"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
@@ -13,6 +14,22 @@ import (
 
 // searchPages is how many pages are read at once.
 const searchPages = 256
+
+// searched is what a search reads into: a process has hundreds of mappings, few of them with many pages in memory.
+type searched struct {
+	entries [searchPages * 8]byte
+	data    []byte
+}
+
+var searchBuffers = sync.Pool{New: func() any { return new(searched) }}
+
+// of returns room for so many pages.
+func (s *searched) of(pages int) []byte {
+	if n := pages * int(kernelPage); len(s.data) < n {
+		s.data = make([]byte, n)
+	}
+	return s.data[:pages*int(kernelPage)]
+}
 
 // Bits of an entry of pagemap. Older kernels tell of a page that guards a stack that it is swapped out, too, and all do
 // of one that is on its way to another place of the memory.
@@ -36,8 +53,9 @@ func (p *Process) search(mapping *maps.Mapping, yield func(at mem.Addr, b []byte
 	if m.pages < 0 {
 		return fmt.Errorf("search memory at %#x: pagemap cannot be read", uint64(mapping.Start))
 	}
-	most := int(min(searchPages, (mapping.End-mapping.Start)/kernelPage))
-	entries, data := make([]byte, most*8), make([]byte, mem.Addr(most)*kernelPage)
+	buffers := searchBuffers.Get().(*searched)
+	defer searchBuffers.Put(buffers)
+	entries := buffers.entries[:]
 	entry := func(i int) uint64 { return binary.NativeEndian.Uint64(entries[8*i:]) }
 	present := func(i int) bool { return entry(i)&pagePresent != 0 }
 	var swapped error
@@ -58,7 +76,8 @@ func (p *Process) search(mapping *maps.Mapping, yield func(at mem.Addr, b []byte
 				continue
 			}
 			start := at + mem.Addr(from)*kernelPage
-			got, err := m.read(data[:mem.Addr(to-from)*kernelPage], start)
+			data := buffers.of(to - from)
+			got, err := m.read(data, start)
 			if got > 0 && !yield(start, data[:got]) {
 				return nil
 			}
