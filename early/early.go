@@ -24,12 +24,12 @@ var tooLittle = "fpstack: the address space is limited to less than 850 MB, and 
 	"  Run it without that limit: (ulimit -v unlimited; fpstack …), or without LimitAS= in the unit. " +
 	"It reserves addresses, not memory.\n"
 
-// closed are the standard files that were closed, bit n for descriptor n; ignored are the signals that were ignored, bit
-// n for signal n. The assembly writes them.
+// closed are the standard files that were closed, bit n for descriptor n; ignored are the signals that were ignored,
+// bit n for signal n. The assembly writes them.
 var closed, ignored uint64
 
-// Closed reports whether descriptor fd, 0 to 2, was closed when the program began. Where the entry of the program is not
-// ours that is not known, and false.
+// Closed reports whether descriptor fd, 0 to 2, was closed when the program began. Where the entry of the program is
+// not ours that is not known, and false.
 func Closed(fd int) bool { return closed>>fd&1 != 0 }
 
 // Ignored reports whether signal s, 1 to 31, was ignored when the program began, as far as Closed knows.

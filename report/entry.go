@@ -130,7 +130,9 @@ func (p *printer) ranges(ids []uint64) string {
 
 // names returns the quoted names of threads.
 func (p *printer) names(threads []*profile.Thread) string {
-	return p.distinct(threads, ", ", func(t *profile.Thread) string { return threadName(t, len(threads) == 1, p.opt.Verbose) })
+	return p.distinct(threads, ", ", func(t *profile.Thread) string {
+		return threadName(t, len(threads) == 1, p.opt.Verbose)
+	})
 }
 
 // distinct returns the different texts of threads in their order, the first few of them.

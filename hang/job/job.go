@@ -36,8 +36,7 @@ type Options struct {
 	DumpSignal syscall.Signal
 	Leftovers  Leftovers
 	// InJob says that a CI system has started us. Then the end of our parent is a trigger, and who wants us to end
-	// wants
-	// the whole tree to end.
+	// wants the whole tree to end.
 	InJob    bool
 	Children supervise.Children
 }
