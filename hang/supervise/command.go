@@ -80,6 +80,9 @@ func Start(argv []string, opt Options) (*Command, error) {
 	if err != nil {
 		return nil, newStartError(argv[0], err)
 	}
+	if attr.Sys.Foreground {
+		opt.Terminal.lent = true
+	}
 	c := &Command{process: p, group: opt.Group, ended: make(chan struct{})}
 	go c.reap(pidfd)
 	return c, nil

@@ -64,7 +64,7 @@ func (j *Jobs) StopGroup(ctx context.Context) {
 		return
 	}
 	signal.Ignore(syscall.SIGTSTP)
-	syscall.Kill(0, syscall.SIGTSTP)
+	stopGroup(syscall.SIGTSTP)
 	stopSelf(ctx)
 	awaitForeground(ctx)
 	if ctx.Err() == nil {

@@ -42,11 +42,28 @@ func Suspend(goOn <-chan os.Signal) {
 	case <-goOn:
 	default:
 	}
-	syscall.Kill(0, syscall.SIGSTOP)
+	stopGroup(syscall.SIGSTOP)
 	select {
 	case <-goOn:
 	case <-time.After(unstopped):
 	}
+}
+
+// stopGroup sends our process group a signal that stops it, while none of our threads starts a program. The child is
+// in our group until it has executed that: stopped before, it holds the thread that waits for it in vfork(2), our own
+// stop is never whole, and no shell hears of it.
+//
+// Source: Linux's kernel/fork.c, wait_for_vfork_done; Go's package syscall, forkExec, on ForkLock.
+func stopGroup(s syscall.Signal) {
+	const patience = time.Second // a child that something else has stopped does not go on before we do
+	for begin := time.Now(); !syscall.ForkLock.TryRLock(); time.Sleep(time.Millisecond) {
+		if time.Since(begin) > patience {
+			syscall.Kill(0, s)
+			return
+		}
+	}
+	defer syscall.ForkLock.RUnlock()
+	syscall.Kill(0, s)
 }
 
 // ShellWatches reports whether a shell does job control for us, which lets us go on when we are stopped: we have a

@@ -16,7 +16,10 @@ import (
 // A nil *Terminal is none: nothing is in its foreground.
 //
 // Source: tcsetpgrp(3), termios(3) on SIGTTOU.
-type Terminal struct{ fd int }
+type Terminal struct {
+	fd   int
+	lent bool // another group has it from us
+}
 
 // OpenTerminal opens the controlling terminal, nil if there is none. The command does not inherit it.
 func OpenTerminal() *Terminal {
@@ -24,7 +27,7 @@ func OpenTerminal() *Terminal {
 	if err != nil {
 		return nil
 	}
-	return &Terminal{fd}
+	return &Terminal{fd: fd}
 }
 
 // Close closes it.
@@ -98,6 +101,7 @@ func (t *Terminal) Give(group int) error {
 		return os.NewSyscallError("rt_sigprocmask", err)
 	}
 	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+	t.lent = group != syscall.Getpgrp()
 	return os.NewSyscallError("tcsetpgrp", unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group))
 }
 
@@ -107,12 +111,13 @@ func addSignal(set *unix.Sigset_t, s syscall.Signal) {
 	set.Val[(int(s)-1)/bits] |= 1 << ((int(s) - 1) % bits)
 }
 
-// TakeFrom puts our group into the foreground if that of the command is there, or one that is empty. Another
-// one, as that of a shell that went on, keeps the terminal. It reports whether the command's group had it.
+// TakeFrom puts our group into the foreground if that of the command is there, or, where we gave the terminal away, one
+// that is empty. Another one, as that of a shell that went on, keeps the terminal, and so does a job of that shell which
+// has just ended: the shell is about to take it. It reports whether the command's group had it.
 func (t *Terminal) TakeFrom(c *Command) bool {
 	group := t.Foreground()
 	had := group != 0 && group == c.PID()
-	if had || group > 0 && syscall.Kill(-group, 0) == syscall.ESRCH {
+	if had || t != nil && t.lent && group > 0 && syscall.Kill(-group, 0) == syscall.ESRCH {
 		t.Give(syscall.Getpgrp())
 	}
 	return had

@@ -142,7 +142,8 @@ func (s *shell) running() {
 	})
 }
 
-// clean is the screen without what names fpstack, process ids and folders.
+// clean is the screen without what names fpstack, process ids, folders, and the empty lines that a shell writes before
+// it says that a job was stopped.
 func (s *shell) clean() string {
 	out := s.screen()
 	for _, word := range []string{fpstack + " run -- ", "$RUN "} {
@@ -150,7 +151,7 @@ func (s *shell) clean() string {
 	}
 	var lines []string
 	for line := range strings.Lines(out) {
-		if strings.HasPrefix(line, "[1]") { // the number of a job and a process
+		if strings.HasPrefix(line, "[1]") || strings.TrimSpace(line) == "" { // the number of a job and a process
 			continue
 		}
 		lines = append(lines, strings.TrimRight(line, " \n"))
