@@ -54,7 +54,8 @@ func TestSuspendWhileStarting(t *testing.T) {
 	write.Close()
 	defer cmd.Process.Kill()
 	var info unix.Siginfo
-	if err := unix.Waitid(unix.P_PID, cmd.Process.Pid, &info, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+	const ends = unix.WSTOPPED | unix.WEXITED | unix.WNOWAIT
+	if err := unix.Waitid(unix.P_PID, cmd.Process.Pid, &info, ends, nil); err != nil {
 		t.Fatal(err)
 	}
 	before := make([]byte, 100)

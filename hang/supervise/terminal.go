@@ -111,9 +111,9 @@ func addSignal(set *unix.Sigset_t, s syscall.Signal) {
 	set.Val[(int(s)-1)/bits] |= 1 << ((int(s) - 1) % bits)
 }
 
-// TakeFrom puts our group into the foreground if that of the command is there, or, where we gave the terminal away, one
-// that is empty. Another one, as that of a shell that went on, keeps the terminal, and so does a job of that shell which
-// has just ended: the shell is about to take it. It reports whether the command's group had it.
+// TakeFrom puts our group into the foreground if that of the command is there, or, where we gave the terminal away,
+// one that is empty. Another one, as that of a shell that went on, keeps the terminal, and so does a job of that shell
+// which has just ended: the shell is about to take it. It reports whether the command's group had it.
 func (t *Terminal) TakeFrom(c *Command) bool {
 	group := t.Foreground()
 	had := group != 0 && group == c.PID()
