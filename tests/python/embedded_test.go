@@ -24,7 +24,7 @@ const host = `#include <Python.h>
 static void *run(void *unused) {
 	PyGILState_STATE state = PyGILState_Ensure();
 	PyRun_SimpleString("def leaf(n):\n  t = 0\n  for i in range(n): t += i\n  return t\n\n"
-		"def spin():\n  while True: leaf(1000)\n\nprint('ready', flush=True)\nspin()\n");
+		"def spin():\n  print('ready', flush=True)\n  while True: leaf(1000)\n\nspin()\n");
 	PyGILState_Release(state);
 	return unused;
 }
@@ -80,7 +80,7 @@ const sleepingHost = `#define _GNU_SOURCE
 #include <unistd.h>
 static void *runs_python(void *unused) {
 	Py_InitializeEx(0);
-	PyRun_SimpleString("import time\n\ndef nap():\n  time.sleep(1000)\n\nprint('ready', flush=True)\nnap()\n");
+	PyRun_SimpleString("import time\n\ndef nap():\n  print('ready', flush=True)\n  time.sleep(1000)\n\nnap()\n");
 	return unused;
 }
 static void *runs_none(void *unused) { for (;;) pause(); return unused; }

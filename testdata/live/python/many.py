@@ -3,9 +3,11 @@ import threading
 
 threading.stack_size(256 << 10)
 event = threading.Event()
+inside = threading.Semaphore(0)
 
 
 def waits():
+    inside.release()
     event.wait()
 
 
@@ -20,6 +22,8 @@ def begins():
 
 for _ in range(600):
     threading.Thread(target=waits, daemon=True).start()
+for _ in range(600):
+    inside.acquire()  # a thread has begun before it is there
 threading.Thread(target=begins, daemon=True).start()
 print("ready", flush=True)
 event.wait()
