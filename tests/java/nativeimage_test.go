@@ -21,8 +21,8 @@ import (
 const managed = `
 #include <unistd.h>
 __attribute__((section(".svm_heap"), used)) static char heap[4096] = {1};
-void Waits_forSignal(void) { for (;;) pause(); }
-int main(void) { Waits_forSignal(); }
+__attribute__((noinline, noclone)) void Waits_forSignal(void) { for (;;) pause(); }
+int main(void) { Waits_forSignal(); return 0; }
 `
 
 // TestNativeImage: of a program that native-image has made one note says so, and its methods have the names of symbols.

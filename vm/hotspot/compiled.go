@@ -55,6 +55,9 @@ func (s *step) compiled(b *codecache.Blob) (regs.Registers, error) {
 	if usual {
 		return s.leave(sender-wordSize, sender, sender-2*wordSize, false)
 	}
+	if up := s.farPushed(sender); s.interrupted && up != 0 {
+		return s.leave(up-wordSize, up, up-2*wordSize, false)
+	}
 	return regs.Registers{}, errCaller
 }
 
@@ -75,6 +78,17 @@ func (s *step) pushed(sender mem.Addr) mem.Addr {
 		}
 	}
 	return first
+}
+
+// farPushed is pushed for code of C1 in JDK 8, which saves all registers around calls of mathematics, where that is
+// still going on: the frame that it finds must lead on.
+func (s *step) farPushed(sender mem.Addr) mem.Addr {
+	for i := maxUp; i < scanned; i++ {
+		if up := sender + mem.Addr((i+1)*wordSize); s.proved(up-wordSize) && s.leadsOn(up) {
+			return up
+		}
+	}
+	return 0
 }
 
 // proved reports whether the word at a is an address that code of the JVM may return to: a call comes before it, or it
