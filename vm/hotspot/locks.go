@@ -163,6 +163,7 @@ func (g *graph) edge(i int, t *snapshot.Thread, s *unwind.Stack) {
 			l.Note = how
 		}
 		g.add(g.tids[i], l)
+	case g.child(i, s):
 	case w.Waits != 0 && g.r.partOf(s) != initialising:
 		if other := g.threadAt(w.locked); other >= 0 && other != i && g.in(s, "java.lang.Thread.join") {
 			g.add(g.tids[i], waits.Lock{Name: fmt.Sprintf("the end of thread %d", g.tids[other]),

@@ -18,7 +18,9 @@ const (
 	maxMathArguments = 10 * wordSize
 )
 
-func isMathEntry(c *codecache.Codelet) bool { return c != nil && strings.Contains(c.Name, mathEntryPoint) }
+func isMathEntry(c *codecache.Codelet) bool {
+	return c != nil && strings.Contains(c.Name, mathEntryPoint)
+}
 
 // mathEntry leaves such a codelet.
 func (s *step) mathEntry() (regs.Registers, error) {
