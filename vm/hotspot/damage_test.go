@@ -137,7 +137,7 @@ func TestDamagedRecordings(t *testing.T) {
 		}
 		tries := 40
 		if *full {
-			tries = 4000
+			tries = 1000
 		}
 		for range tries {
 			data := make([]byte, 5*(1+random.IntN(4)))

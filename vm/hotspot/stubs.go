@@ -77,11 +77,23 @@ func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err 
 	if s.pc < b.Complete {
 		return next, false, errCaller
 	}
-	if s.beforeFrame(b) {
-		next, err = s.frameless()
+	if at := s.called(b); at != 0 && s.beforeFrame(b) {
+		next, err = s.leave(at, at+wordSize, 0, false)
 		return next, true, err
 	}
 	return next, false, nil
+}
+
+// called is where on the stack the return address is of a stub that has pushed some words at most, 0 if it is not there:
+// behind a call of the stub.
+func (s *step) called(b *codecache.Blob) mem.Addr {
+	for i := range maxUp {
+		at := s.sp + mem.Addr(i*wordSize)
+		if w, err := s.v.Word(at); err == nil && s.calls(mem.Addr(w)) == b.Begin {
+			return at
+		}
+	}
+	return 0
 }
 
 // beforeFrame reports whether a stub of C1 has not come to its frame, as it first tries what needs none: the frame is
