@@ -13,8 +13,8 @@ import (
 	"github.com/fpstack/fpstack/tests/walked"
 )
 
-// TestChild: who waits in Java for a process that it has started waits for the thread that waits for that process in the
-// kernel. Up to JDK 17 the object that it waits on says which process it is; later ones only with one process are known.
+// TestChild: who waits in Java for a process that it has started waits for the thread that waits for that process in
+// the kernel. Up to JDK 17 the object that it waits on says which process it is; later it is known if there is one.
 func TestChild(t *testing.T) {
 	for _, version := range versions(t) {
 		for _, children := range []int{1, 2} {

@@ -44,8 +44,8 @@ func damages(data []byte, some []mem.Addr) (out []damage) {
 		for _, a := range some {
 			words = append(words, uint64(a), uint64(a)+1, uint64(a)-wordSize)
 		}
-		out = append(out, damage{at: int(binary.LittleEndian.Uint16(data)), off: int(binary.LittleEndian.Uint16(data[2:])),
-			word: words[int(sort)%len(words)]})
+		out = append(out, damage{at: int(binary.LittleEndian.Uint16(data)),
+			off: int(binary.LittleEndian.Uint16(data[2:])), word: words[int(sort)%len(words)]})
 	}
 	return out
 }

@@ -84,8 +84,8 @@ func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err 
 	return next, false, nil
 }
 
-// called is where on the stack the return address is of a stub that has pushed some words at most, 0 if it is not there:
-// behind a call of the stub.
+// called is where on the stack the return address is of a stub that has pushed some words at most, 0 if it is not
+// there: behind a call of the stub.
 func (s *step) called(b *codecache.Blob) mem.Addr {
 	for i := range maxUp {
 		at := s.sp + mem.Addr(i*wordSize)
