@@ -48,7 +48,7 @@ func (g *graph) child(i int, s *unwind.Stack) bool {
 		name = fmt.Sprintf("the end of process %d", pid)
 	}
 	g.add(g.tids[i], waits.Lock{Name: name, Number: uint64(g.all[reaper].At), Owner: g.tids[reaper], Ends: true,
-		Instant:  g.instant[i] && g.instant[reaper],
+		Instant: g.instant[i] && g.instant[reaper],
 		Evidence: fmt.Sprintf("thread %d waits for it in the kernel, and wakes who is in %s", g.tids[reaper],
 			childWaits[0])})
 	return true
