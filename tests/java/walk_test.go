@@ -249,3 +249,35 @@ func TestDeopt(t *testing.T) {
 		}
 	})
 }
+
+// TestMaths: functions of Math and the end of constructors, which the JVM executes without a frame of theirs, have the
+// callers that they have.
+func TestMaths(t *testing.T) {
+	forEach(t, func(t *testing.T, version string, flags []string) {
+		p := start(t, version, append(slices.Clone(flags), "Maths")...)
+		p.sampleEach(t, count(100, 1500), "Maths.main", inMaths)
+	})
+}
+
+// inMaths says what is wrong with a stack of Maths, "" for nothing.
+func inMaths(s *profile.Stack) string {
+	names := functions(sure(javaFrames(s)))
+	if !s.Complete {
+		return "it is not complete"
+	}
+	slices.Reverse(names)
+	for i, want := range []string{"Maths.main", "Maths.rounds", "Maths.work"} {
+		switch {
+		case i > 0 && i == len(names):
+			return ""
+		case i >= len(names) || names[i] != want:
+			return fmt.Sprintf("frame %d from the outermost of %q is not %s", i, names, want)
+		}
+	}
+	for _, name := range names[3:] {
+		if !strings.HasPrefix(name, "java.lang.") && !strings.HasPrefix(name, "Maths$Box.") {
+			return name + " is called by work"
+		}
+	}
+	return ""
+}

@@ -55,6 +55,9 @@ func (s *step) compiled(b *codecache.Blob) (regs.Registers, error) {
 	if usual {
 		return s.leave(sender-wordSize, sender, sender-2*wordSize, false)
 	}
+	if up := s.farPushed(b, sender); up != 0 {
+		return s.leave(up-wordSize, up, up-2*wordSize, false)
+	}
 	return regs.Registers{}, errCaller
 }
 
@@ -75,6 +78,21 @@ func (s *step) pushed(sender mem.Addr) mem.Addr {
 		}
 	}
 	return first
+}
+
+// farPushed is pushed for code of C1 in JDK 8, which saves all registers around calls of mathematics, where that is
+// still going on: the frame that it finds must lead on.
+func (s *step) farPushed(b *codecache.Blob, sender mem.Addr) mem.Addr {
+	const before = 9
+	if !s.interrupted || b.Kind != codecache.Compiled || b.Code.Level >= fullLevel || s.j.version >= before {
+		return 0
+	}
+	for i := maxUp; i < scanned; i++ {
+		if up := sender + mem.Addr((i+1)*wordSize); s.proved(up-wordSize) && s.leadsOn(up) {
+			return up
+		}
+	}
+	return 0
 }
 
 // proved reports whether the word at a is an address that code of the JVM may return to: a call comes before it, or it
@@ -185,9 +203,9 @@ func (s *step) compiledEdge(b *codecache.Blob) (next regs.Registers, done bool, 
 	if s.pc < b.Complete && !s.osr(b) && !s.barrier(b) {
 		return next, false, errCaller
 	}
-	_, code := around(s.v, s.pc)
+	before, code := around(s.v, s.pc)
 	depth, ok := epilogue(code)
-	if !ok {
+	if !ok && !toPoll(before, code) {
 		return next, false, nil
 	}
 	saved := mem.Addr(0)
@@ -336,6 +354,20 @@ func epilogue(code []byte) (depth int, ok bool) {
 		code = code[n:]
 	}
 	return 0, false
+}
+
+// toPoll reports whether code behind a return is where a method goes that has taken its frame down and is to come to a
+// safepoint: the place of the poll is noted in the thread, and the code of the JVM for that is next.
+// Source: C2SafepointPollStub::emit and C1SafepointPollStub::emit_code in src/hotspot/cpu/x86.
+func toPoll(before, code []byte) bool {
+	const place, note, jump = 7, 7, "\xe9"
+	switch {
+	case has(code, "\x4c\x8d\x15"): // lea r10, [rip+d32]
+		return len(code) > place && has(code[place:], "\x4d\x89\x97")
+	case has(code, "\x4d\x89\x97"): // mov [r15+d32], r10
+		return len(code) > note && has(code[note:], jump)
+	}
+	return has(code, jump) && len(before) >= note && has(before[len(before)-note:], "\x4d\x89\x97")
 }
 
 // around is the code before pc and from pc on, as much as is looked at.

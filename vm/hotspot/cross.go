@@ -35,6 +35,8 @@ type activation struct {
 	blob   *codecache.Blob // nil for the interpreter
 	method mem.Addr        // of an interpreted frame, 0 for none
 	bcp    mem.Addr        // where its bytecode is, 0 if it has not begun
+	// entry says that it is the entry of a method that has no frame of its own.
+	entry bool
 	// heap says that older frames of a virtual thread are not on the stack.
 	heap bool
 }

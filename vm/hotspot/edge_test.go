@@ -54,6 +54,27 @@ func TestEpilogue(t *testing.T) {
 	}
 }
 
+func TestToPoll(t *testing.T) {
+	const place, note, jump = "\x4c\x8d\x15\x10\xff\xff\xff", "\x4d\x89\x97\x70\x04\x00\x00", "\xe9\x00\x01\x02\x00"
+	for _, row := range []struct {
+		name         string
+		before, code string
+		want         bool
+	}{
+		{"at its begin", "\xc3", place + note + jump, true},
+		{"the place is known", place, note + jump, true},
+		{"the place is noted", place + note, jump, true},
+		{"another jump", place, jump, false},
+		{"another address", "", place + "\xc3", false},
+		{"cut", "", place, false},
+		{"nothing", "", "", false},
+	} {
+		if got := toPoll([]byte(row.before), []byte(row.code)); got != row.want {
+			t.Errorf("%s: got %t", row.name, got)
+		}
+	}
+}
+
 func TestClassName(t *testing.T) {
 	for class, want := range map[string]string{
 		"java.lang.Thread":                   "java.lang.Thread",

@@ -36,10 +36,11 @@ func (r *Runtime) ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThrea
 	for i := range s.Threads {
 		t := &s.Threads[i]
 		id := t.InnerTID()
-		at, ok := known.byID[id]
+		listed, ok := known.byID[id]
 		if !ok || known.fields == nil {
 			continue
 		}
+		at := listed.at
 		v := view.Over(s.Reader(t, r.live), r.live, r.budget)
 		v.Within(rosterSteps)
 		thread, err := j.threads.Read(&v, at)

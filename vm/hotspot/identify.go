@@ -103,7 +103,7 @@ func joined(note, more string) string {
 // activationOf is what Cross found of frame number i, or what its PC says where it did not come to it.
 func (r *Runtime) activationOf(i int, f *unwind.Frame, v *view.View, j *jvm) *activation {
 	if i < len(r.acts) && r.acts[i].pc == f.PC && r.acts[i].sp == f.SP {
-		if a := &r.acts[i]; a.blob != nil || a.method != 0 {
+		if a := &r.acts[i]; a.blob != nil || a.method != 0 || a.entry {
 			return a
 		}
 	}
@@ -151,7 +151,12 @@ func (r *Runtime) identify(j *jvm, a *activation, f *unwind.Frame, v *view.View)
 // identifyInterpreted finds the method of a frame of the interpreter.
 func (r *Runtime) identifyInterpreted(j *jvm, a *activation, f *unwind.Frame, v *view.View) (placed, bool, error) {
 	if a.method == 0 {
-		if c := j.codelet(f.LookupPC()); c != nil && !f.Interrupted {
+		c := j.codelet(f.LookupPC())
+		switch {
+		case c != nil && a.entry:
+			p, err := r.stub(c.Name)
+			return p, false, err
+		case c != nil && !f.Interrupted:
 			p, err := r.stub(c.Name)
 			return p, false, cmp.Or(err, errNoState)
 		}

@@ -37,16 +37,20 @@ func (j *jvm) classesOn(t *snapshot.Thread, to []mem.Addr) []mem.Addr {
 	return to
 }
 
-// lookAtClasses reads who initialises the classes on the stack of t, which may wait for that. Without a space of
+// lookAtClasses copies by f who initialises the classes on the stack of t, which may wait for that. Without a space of
 // their own too many words could be classes: that is read later.
-func (j *jvm) lookAtClasses(v *view.View, t *snapshot.Thread, w *waiter) {
+func (j *jvm) lookAtClasses(f *snapshot.Fetcher, t *snapshot.Thread, w *waiter) {
 	if _, ok := j.heap.ClassSpace(); !ok || w.State != threads.Blocked || w.Pending != 0 || w.blocker != 0 {
 		return
 	}
 	var room [maxClasses]mem.Addr
+	var wants [maxClasses]snapshot.Want
+	n := 0
 	for _, class := range j.classesOn(t, room[:0]) {
-		_, _ = j.meta.Initialiser(v, class)
+		wants[n].Addr, wants[n].Len = j.meta.InitialiserAt(class)
+		n++
 	}
+	f.Fetch(wants[:n]...)
 }
 
 // initialisation adds the class that thread number i, t, waits for, which another initialises: its stack has it.

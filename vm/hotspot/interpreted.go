@@ -22,6 +22,9 @@ const entryPoint = "method entry point"
 
 // interpreted leaves a frame of the interpreter.
 func (s *step) interpreted() (regs.Registers, error) {
+	if isMathEntry(s.j.codelet(s.pc)) {
+		return s.mathEntry()
+	}
 	if s.interrupted {
 		if next, done, err := s.interpreterEdge(); done || err != nil {
 			return next, err

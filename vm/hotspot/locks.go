@@ -86,18 +86,19 @@ func (c waitCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	if j == nil || j.threads == nil || known.fields == nil {
 		return
 	}
-	at, ok := known.byID[t.InnerTID()]
+	listed, ok := known.byID[t.InnerTID()]
 	if !ok {
 		return
 	}
+	f.Fetch(listed.parts[:]...)
 	v := view.Stopped(f, lookSpan)
 	// What cannot be read is missing later too, and said then.
-	w, err := j.look(&v, known.fields, at)
+	w, err := j.look(&v, known.fields, listed.at)
 	if in := c.r.inner.Load(); in != nil && in.state != 0 {
 		_, _ = v.Uint(in.state, stateBytes)
 	}
 	if err == nil {
-		j.lookAtClasses(&v, t, &w)
+		j.lookAtClasses(f, t, &w)
 	}
 }
 
@@ -125,13 +126,13 @@ func (r *Runtime) Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack)
 	g := &graph{r: r, j: j, byLock: map[uint64]int{}}
 	for i := range s.Threads {
 		t := &s.Threads[i]
-		at, ok := known.byID[t.InnerTID()]
+		listed, ok := known.byID[t.InnerTID()]
 		if !ok {
 			continue
 		}
 		v := view.Over(s.Reader(t, r.live), r.live, r.budget)
 		v.Within(rosterSteps)
-		w, err := j.look(&v, known.fields, at)
+		w, err := j.look(&v, known.fields, listed.at)
 		if err != nil || w.id != t.InnerTID() {
 			continue
 		}
@@ -162,6 +163,7 @@ func (g *graph) edge(i int, t *snapshot.Thread, s *unwind.Stack) {
 			l.Note = how
 		}
 		g.add(g.tids[i], l)
+	case g.child(i, s):
 	case w.Waits != 0 && g.r.partOf(s) != initialising:
 		if other := g.threadAt(w.locked); other >= 0 && other != i && g.in(s, "java.lang.Thread.join") {
 			g.add(g.tids[i], waits.Lock{Name: fmt.Sprintf("the end of thread %d", g.tids[other]),

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/hotspot/heap"
 	"github.com/fpstack/fpstack/vm/hotspot/threads"
 	"github.com/fpstack/fpstack/vm/view"
@@ -11,8 +12,27 @@ import (
 
 // roster is the threads of Java as they were listed last, for Copy too: by the number that the kernel gave them.
 type roster struct {
-	byID   map[int]mem.Addr
+	byID   map[int]listedThread
 	fields *threadFields // nil before an object of a thread could be read
+}
+
+// listedThread is where a thread was, and what of it is read in a stop, by one read: its objects may have moved since,
+// so that who reads them follows them again.
+type listedThread struct {
+	at    mem.Addr
+	parts [4]snapshot.Want
+}
+
+// listed is t with what look reads of it.
+func (j *jvm) listed(v *view.View, f *threadFields, t *threads.Thread) listedThread {
+	out := listedThread{at: t.At}
+	out.parts[0] = snapshot.Want{Addr: t.At, Len: j.threads.Bytes}
+	out.parts[1].Addr, out.parts[1].Len = j.threads.IDAt(t)
+	out.parts[2] = snapshot.Want{Addr: t.Object, Len: wordSize}
+	if object, err := j.heap.Root(v, t.Object); err == nil && object != 0 && f != nil && f.blocker >= 0 {
+		out.parts[3] = snapshot.Want{Addr: object + mem.Addr(f.blocker), Len: j.heap.RefBytes()}
+	}
+	return out
 }
 
 // threadFields are where objects of java.lang.Thread and String have what is read of them; -1 is unknown.
@@ -42,18 +62,18 @@ func (r *Runtime) listThreads() {
 	v := view.Over(nil, r.live, r.budget)
 	v.Within(rosterSteps)
 	had := r.roster.Load()
-	now := &roster{byID: map[int]mem.Addr{}, fields: had.fields}
+	now := &roster{byID: map[int]listedThread{}, fields: had.fields}
 	all, _ := j.threads.List(&v) // of the others nothing is said
 	for _, at := range all {
 		t, err := j.threads.Read(&v, at)
 		if err != nil {
 			continue
 		}
-		if id, err := j.threads.ID(&v, &t); err == nil && id != 0 {
-			now.byID[id] = at
-		}
 		if now.fields == nil {
 			now.fields, _ = j.fieldsOf(&v, &t)
+		}
+		if id, err := j.threads.ID(&v, &t); err == nil && id != 0 {
+			now.byID[id] = j.listed(&v, now.fields, &t)
 		}
 	}
 	r.roster.Store(now)

@@ -77,7 +77,40 @@ func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err 
 	if s.pc < b.Complete {
 		return next, false, errCaller
 	}
+	if at := s.called(b); at != 0 && s.beforeFrame(b) {
+		next, err = s.leave(at, at+wordSize, 0, false)
+		return next, true, err
+	}
 	return next, false, nil
+}
+
+// called is where on the stack the return address is of a stub that has pushed some words at most, 0 if it is not
+// there: behind a call of the stub.
+func (s *step) called(b *codecache.Blob) mem.Addr {
+	for i := range maxUp {
+		at := s.sp + mem.Addr(i*wordSize)
+		if w, err := s.v.Word(at); err == nil && s.calls(mem.Addr(w)) == b.Begin {
+			return at
+		}
+	}
+	return 0
+}
+
+// beforeFrame reports whether a stub of C1 has not come to its frame, as it first tries what needs none: the frame is
+// built behind where it is.
+// Source: Runtime1::generate_code_for in src/hotspot/cpu/x86/c1_Runtime1_x86.cpp, register_finalizer_id.
+func (s *step) beforeFrame(b *codecache.Blob) bool {
+	const longest = 512
+	one, other := []byte("\x55\x48\x8b\xec"), []byte("\x55\x48\x89\xe5") // push rbp; mov rbp, rsp
+	code, ok := s.r.lasting().Bytes(b.Begin, int(min(longest, b.End-b.Begin)))
+	if !ok || s.pc < b.Begin {
+		return false
+	}
+	at := bytes.Index(code, one)
+	if i := bytes.Index(code, other); at < 0 || i >= 0 && i < at {
+		at = i
+	}
+	return at >= 0 && s.pc <= b.Begin+mem.Addr(at)
 }
 
 // wrapper leaves code that calls a native method. Once it has a frame pointer that leads on.
@@ -115,20 +148,14 @@ func (s *step) wrapper(b *codecache.Blob) (regs.Registers, error) {
 // routine leaves a piece of assembly whose frame nobody describes: its caller is the one that called it, as the
 // instruction before the return address says.
 func (s *step) routine(b *codecache.Blob) (regs.Registers, error) {
-	end := b.Start + mem.Addr(b.Size)
-	for i := range scanned {
-		at := s.sp + mem.Addr(i*wordSize)
-		w, err := s.v.Word(at)
-		if err != nil {
-			break
+	if at := s.calledAt(b); at != 0 {
+		saved := mem.Addr(0)
+		if s.fp == at-wordSize && s.fp >= s.sp {
+			saved = s.fp
 		}
-		if to := s.calls(mem.Addr(w)); to >= b.Begin && to < end {
-			saved := mem.Addr(0)
-			if s.fp == at-wordSize && s.fp >= s.sp {
-				saved = s.fp
-			}
-			return s.leave(at, at+wordSize, saved, false)
-		}
+		next, err := s.leave(at, at+wordSize, saved, false)
+		s.keepsR13(&next)
+		return next, err
 	}
 	if s.interrupted {
 		before, code := around(s.v, s.pc)
@@ -149,6 +176,23 @@ func (s *step) routine(b *codecache.Blob) (regs.Registers, error) {
 		return s.overEntry()
 	}
 	return regs.Registers{}, errStack
+}
+
+// calledAt is where on the stack the return address of a routine is, 0 if it is not found: behind a call of b. What is
+// left over on the stack are calls of others that are in b, too: it is the call of what begins last before pc.
+func (s *step) calledAt(b *codecache.Blob) (at mem.Addr) {
+	begins := mem.Addr(0)
+	for i := range scanned {
+		word := s.sp + mem.Addr(i*wordSize)
+		w, err := s.v.Word(word)
+		if err != nil {
+			break
+		}
+		if to := s.calls(mem.Addr(w)); to >= b.Begin && to <= s.pc && to > begins {
+			begins, at = to, word
+		}
+	}
+	return at
 }
 
 // entryWords is how large the frame is from which a virtual thread is run, in words.

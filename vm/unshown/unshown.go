@@ -38,8 +38,9 @@ type runtime struct {
 // Sources: the programs' own code (hotspot/share/runtime/javaCalls.cpp, v8/src/execution/execution.cc,
 // Zend/zend_execute.c, vm_exec of Ruby's vm.c, run.c of Perl, lvm.c of Lua, callhelpers.cpp of CoreCLR).
 var runtimes = []runtime{
-	{language: "Java", functions: []string{"JavaCalls::call"}, modules: []string{"libjvm.so"}, jit: true,
-		kind: profile.Java, why: "this JVM is none that fpstack reads, or has not begun", shows: "jstack %d"},
+	{language: "Java", functions: []string{"JavaCalls::call"}, modules: []string{"libjvm.so", "libj9vm"},
+		jit: true, kind: profile.Java, why: "this JVM is none that fpstack reads, or has not begun",
+		shows: "jstack %d"},
 	{language: "JavaScript", functions: []string{"v8::internal::Execution::", "Builtins_JSEntry",
 		"Builtins_InterpreterEntry"}, modules: []string{"libv8"},
 		jit: true, kind: profile.JavaScript},

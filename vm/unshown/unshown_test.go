@@ -39,6 +39,7 @@ func TestNotes(t *testing.T) {
 				"--pid 4121 shows them"},
 		{"Ruby, stripped", []string{"read@libc.so.6", "@ruby3.1", "__libc_start_main@libc.so.6"}, "Ruby"},
 		{"Java", []string{"@", "JavaCalls::call_helper@libjvm.so"}, "jstack 4121 shows them"},
+		{"OpenJ9, stripped", []string{"@", "@libj9vm29.so"}, "jstack 4121 shows them"},
 		{"garbage collector of Java", []string{"os::PlatformMonitor::wait@libjvm.so",
 			"ConcurrentGCThread::run@libjvm.so"},
 			""},

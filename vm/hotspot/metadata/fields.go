@@ -39,6 +39,15 @@ func (l *Layout) Super(v *view.View, klass mem.Addr) (mem.Addr, error) {
 	return s, f.Err
 }
 
+// InitialiserAt is where Initialiser reads of the class at klass, and how much, bytes: 0 if nothing is.
+func (l *Layout) InitialiserAt(klass mem.Addr) (mem.Addr, int) {
+	if !l.initThread.OK() || !l.initState.OK() {
+		return klass, 0
+	}
+	first := min(l.initThread.Offset, l.initState.Offset)
+	return klass + mem.Addr(first), int(max(l.initThread.End(), l.initState.End()) - first)
+}
+
 // Initialiser is the JavaThread that initialises the class at klass now, 0 for none.
 func (l *Layout) Initialiser(v *view.View, klass mem.Addr) (mem.Addr, error) {
 	if !l.initThread.OK() || !l.initState.OK() {

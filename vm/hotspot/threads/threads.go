@@ -216,6 +216,9 @@ func (l *Layout) ID(v *view.View, t *Thread) (int, error) {
 	return int(id), f.Err
 }
 
+// IDAt is where ID reads the number of t, and how much, bytes.
+func (l *Layout) IDAt(t *Thread) (mem.Addr, int) { return t.OS + mem.Addr(l.id.Offset), l.id.Size }
+
 // IDOf is ID of the thread at an address, which may be one of the JVM's own.
 func (l *Layout) IDOf(v *view.View, at mem.Addr) (int, error) {
 	f := v.Fields(at)
