@@ -59,6 +59,8 @@ type Runtime struct {
 	again         retry // to read sections for code that is in none
 	walked        int   // id of the thread of the last walk, as the process calls it
 	trip          *trip // nil before a walk has come to it
+	image         memoryImage
+	asyncs        map[uint64][]unwind.Frame // stacks of the async methods that were listed last, by id
 }
 
 var _ interface {
@@ -110,6 +112,7 @@ func newRuntime(o *object, slots mem.Addr, l *layout, image module.Image) *Runti
 		modules:  sites.NewRecent[moduleKey, *knownModule](b, maxModules),
 		places:   sites.NewRecent[place, unwind.Site](b, maxPlaces),
 		executed: sites.NewTable[execution, *executed](b, maxExecuted)}
+	r.image = searched(image)
 	r.names = newNamer(image.Memory, image.Path, b)
 	if image.Live != nil {
 		r.looked = map[string]bool{}

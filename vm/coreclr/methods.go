@@ -13,6 +13,7 @@ import (
 const (
 	methodTokens = 0x06000000 // table MethodDef, ECMA-335 II.22
 	typeTokens   = 0x02000000 // TypeDef
+	fieldTokens  = 0x04000000 // Field
 	// maxDynamicName bounds the name of a dynamic method, bytes.
 	maxDynamicName = 256
 )

@@ -140,20 +140,25 @@ func (r *Runtime) describedType(v *view.View, a mem.Addr, depth int) Type {
 	return t
 }
 
-// typeArgs reads the arguments of a generic type: PerInstInfo leads to its dictionaries, of which its own is the last,
-// and before them is how many there are, and how many arguments.
+// typeArgs reads the arguments of a generic type.
 func (r *Runtime) typeArgs(v *view.View, table mem.Addr, depth int) ([]Type, error) {
+	own, n, err := r.dictionary(v, table)
+	if err != nil {
+		return nil, err
+	}
+	return r.readTypes(v, own, n, depth)
+}
+
+// dictionary is where the n arguments of a generic type are: PerInstInfo leads to its dictionaries, of which its own is
+// the last, and before them is how many there are, and how many arguments.
+func (r *Runtime) dictionary(v *view.View, table mem.Addr) (own mem.Addr, n int, err error) {
 	f := v.Fields(table)
 	f.At = f.Addr(r.layout.tableInstances)
-	dictionaries, n := f.Uint(-4, 2), f.Uint(-2, 2)
-	if f.Err == nil && (dictionaries == 0 || dictionaries > 1<<10 || n == 0 || n > maxTypeArgs) {
-		return nil, errTypes
+	dictionaries, arguments := f.Uint(-4, 2), f.Uint(-2, 2)
+	if f.Err == nil && (dictionaries == 0 || dictionaries > 1<<10 || arguments == 0 || arguments > maxTypeArgs) {
+		return 0, 0, errTypes
 	}
-	own := f.Addr(int64(wordSize * (dictionaries - 1)))
-	if f.Err != nil {
-		return nil, f.Err
-	}
-	return r.readTypes(v, own, int(n), depth)
+	return f.Addr(int64(wordSize * (dictionaries - 1))), int(arguments), f.Err
 }
 
 // methodArgs reads the arguments of a generic method.

@@ -24,6 +24,8 @@ type Memory struct {
 	Most   int64 // bytes that are looked at
 	// Budget is what looking at them is taken from, a step for some bytes.
 	Budget *work.Budget
+	// Also reports whether a mapping that has a file is searched too: memory of the runtime's own. nil: none is.
+	Also func(m *maps.Mapping) bool
 	// Dead is memory that nothing lives in, ascending: stacks below their stack pointer.
 	Dead maps.Spans
 }
@@ -41,7 +43,7 @@ func (e Extent) Whole() bool { return e.Cut == nil }
 // perStep is how many bytes are looked at in about a nanosecond.
 const perStep = 3
 
-// Each gives look all writable memory without a file, piece by piece, ascending, until it returns false. The pieces
+// Each gives look all writable memory without a file, and what Also names, piece by piece, ascending, until it returns false. The pieces
 // begin at a whole word, and are valid until look returns.
 func (m *Memory) Each(look func(at mem.Addr, b []byte) bool) Extent {
 	var e Extent
@@ -50,7 +52,7 @@ func (m *Memory) Each(look func(at mem.Addr, b []byte) bool) Extent {
 	}
 	all := m.Table.All()
 	for i := range all {
-		if !isObjects(&all[i]) {
+		if !isObjects(&all[i]) && (m.Also == nil || !m.Also(&all[i])) {
 			continue
 		}
 		stopped := false

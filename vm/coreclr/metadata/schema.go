@@ -6,9 +6,12 @@ import "slices"
 const (
 	modules        = 0x00
 	typeDefs       = 0x02
+	fieldPtrs      = 0x03
+	fieldDefs      = 0x04
 	methodPtrs     = 0x05
 	methodDefs     = 0x06
 	interfaceImpls = 0x09
+	memberRefs     = 0x0a
 	typeSpecs      = 0x1b
 	assemblies     = 0x20
 	nestedClasses  = 0x29

@@ -1,0 +1,215 @@
+package coreclr
+
+import (
+	"strings"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/coreclr/csharp"
+)
+
+// class is what is of interest of the type of an object.
+type class struct {
+	name  string // without namespace, as Task+DelayPromise
+	shown string // the same as C# has it
+	kind  classKind
+	size  uint64 // of an object, bytes, with the word before it
+}
+
+// isDelay reports whether it is what Task.Delay returns. Its first field is its timer, null if it has no end.
+func (k *class) isDelay() bool { return strings.HasPrefix(k.name, "Task+DelayPromise") }
+
+type classKind int
+
+const (
+	otherClass classKind = iota
+	taskClass
+	actionClass
+	listClass
+)
+
+// maxParents bounds the types that one inherits from.
+const maxParents = 16
+
+// classOf is the class of the object at a; nil if that is not known.
+func (c *scan) classOf(a mem.Addr) *class {
+	f := c.view.Fields(a)
+	table := f.Addr(0) &^ tableMarks
+	if f.Err != nil || table == 0 || table%wordSize != 0 {
+		return nil
+	}
+	if k, ok := c.classes[table]; ok {
+		return k
+	}
+	k := c.readClass(table)
+	c.classes[table] = k
+	return k
+}
+
+func (c *scan) readClass(table mem.Addr) *class {
+	f := c.view.Fields(table)
+	k := &class{size: f.Uint(tableSize, 4)}
+	name, ok := c.nameOfTable(table)
+	if f.Err != nil || !ok {
+		return nil
+	}
+	first, _, _ := strings.Cut(name.Raw, "+") // of types in one another
+	first, _, _ = strings.Cut(first, "`")
+	namespace := strings.LastIndexByte(first, '.') + 1
+	k.name = name.Raw[namespace:]
+	k.shown = strings.TrimPrefix(name.Shown, first[:namespace])
+	switch {
+	case name.Raw == "System.Action" || strings.HasPrefix(name.Raw, "System.Action`"):
+		k.kind = actionClass
+	case name.Shown == "System.Collections.Generic.List<object>":
+		k.kind = listClass
+	case c.isTask(table):
+		k.kind = taskClass
+	}
+	return k
+}
+
+func (c *scan) nameOfTable(table mem.Addr) (csharp.Text, bool) {
+	c.r.types = 0
+	t := c.r.typeOf(&c.view, table, maxTypeDepth)
+	if t.Kind != NamedType || t.Err != nil {
+		return csharp.Text{}, false
+	}
+	return c.r.names.text(&t), true
+}
+
+// isTask reports whether a type is Task, or inherits from it.
+func (c *scan) isTask(table mem.Addr) bool {
+	for range maxParents {
+		if table == 0 {
+			return false
+		}
+		f := c.view.Fields(table)
+		parent, module := f.Addr(tableParent), f.Addr(c.r.layout.tableModule)
+		if f.Err != nil {
+			return false
+		}
+		if module == c.core {
+			if name, ok := c.nameOfTable(table); ok && name.Raw == "System.Threading.Tasks.Task" {
+				return true
+			}
+		}
+		table = parent
+	}
+	return false
+}
+
+// readBox reads what the box b waits for, and who waits for it. It is false for none.
+func (c *scan) readBox(b *box) bool {
+	m, v := b.machine, &c.view
+	f := v.Fields(b.at)
+	table, flags, next := f.Addr(0), uint32(f.Uint(taskFlags, 4)), f.Addr(taskContinuation)
+	if f.Err != nil || table != m.box || !isSuspended(flags) {
+		return false
+	}
+	at := b.at + mem.Addr(m.offset)
+	if m.boxed {
+		if at = c.machineIn(b); at == 0 {
+			return false
+		}
+		at += wordSize
+	}
+	b.state = unknown
+	if m.layout.state != unknown {
+		s := v.Fields(at)
+		b.state = int32(s.Uint(m.layout.state, 4))
+		if s.Err != nil || b.state < 0 { // it runs, or has ended
+			return false
+		}
+	}
+	c.follow(next, maxFollowed, &b.waiters)
+	if m.layout.iterator != unknown {
+		c.followWords(at+mem.Addr(m.layout.iterator), iteratorWords, maxFollowed, &b.waiters)
+	}
+	for _, offset := range m.layout.awaiters {
+		w := v.Fields(at)
+		if o := w.Addr(offset); w.Err == nil && o != 0 && o%wordSize == 0 {
+			if k := c.classOf(o); k != nil {
+				b.awaits, b.classes = append(b.awaits, o), append(b.classes, k)
+				d := c.view.Fields(o)
+				b.timeless = k.isDelay() && d.Word(taskEnd) == 0 && d.Err == nil
+			}
+		}
+	}
+	return true
+}
+
+// machineIn is the state machine of b, which is an object by itself: the reference to it is one of the first.
+func (c *scan) machineIn(b *box) mem.Addr {
+	const most = 8 // words: a result of the method may lie before it
+	for i := range int64(most) {
+		f := c.view.Fields(b.at)
+		o := f.Addr(taskEnd + i*wordSize)
+		if f.Err != nil || o == 0 || o%wordSize != 0 {
+			continue
+		}
+		of := c.view.Fields(o)
+		if table := of.Addr(0) &^ tableMarks; of.Err == nil && table == b.machine.table {
+			return o
+		}
+	}
+	return 0
+}
+
+const (
+	maxFollowed   = 8 // objects between two boxes
+	followedWords = 8 // of an object that is not known
+	iteratorWords = 4 // of ManualResetValueTaskSourceCore
+)
+
+// follow adds to to the boxes that the continuation o lets go on.
+func (c *scan) follow(o mem.Addr, depth int, to *[]mem.Addr) {
+	if o == 0 || o%wordSize != 0 || depth == 0 || len(*to) >= maxWaiters {
+		return
+	}
+	if _, ok := c.isBox[o]; ok {
+		*to = append(*to, o)
+		return
+	}
+	k := c.classOf(o)
+	if k == nil {
+		return
+	}
+	f := c.view.Fields(o)
+	switch k.kind {
+	case actionClass:
+		if target := f.Addr(delegateTarget); f.Err == nil && target != o {
+			c.follow(target, depth-1, to)
+		}
+	case taskClass:
+		if next := f.Addr(taskContinuation); f.Err == nil {
+			c.follow(next, depth-1, to)
+		}
+	case listClass:
+		n, items := f.Uint(listSize, 4), f.Addr(listItems)
+		if f.Err == nil {
+			c.followWords(items+arrayItems, int(min(n, maxWaiters)), depth-1, to)
+		}
+	default: // a continuation has an action or a task
+		if k.size >= 3*wordSize {
+			c.followWords(o+wordSize, int(min(k.size/wordSize-2, followedWords)), depth-1, to)
+		}
+	}
+}
+
+// followWords follows those of n references at a that are boxes, tasks or actions.
+func (c *scan) followWords(a mem.Addr, n, depth int, to *[]mem.Addr) {
+	for i := range n {
+		f := c.view.Fields(a)
+		o := f.Addr(int64(i) * wordSize)
+		if f.Err != nil || o == 0 || o%wordSize != 0 {
+			continue
+		}
+		if _, ok := c.isBox[o]; ok {
+			c.follow(o, depth, to)
+			continue
+		}
+		if k := c.classOf(o); k != nil && (k.kind == actionClass || k.kind == taskClass) {
+			c.follow(o, depth, to)
+		}
+	}
+}

@@ -1,0 +1,451 @@
+package coreclr
+
+import (
+	"errors"
+	"fmt"
+	gomaps "maps"
+	"slices"
+	"strings"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/coreclr/metadata"
+	"github.com/fpstack/fpstack/vm/moment"
+	"github.com/fpstack/fpstack/vm/search"
+	"github.com/fpstack/fpstack/vm/view"
+	"github.com/fpstack/fpstack/work"
+)
+
+// An async method that waits is an object on the heap: a Task that has the state machine of the method in it, of a type
+// of its own for each method. Nothing lists them. Their types are searched for in the memory of the process while it
+// runs, then the objects, which are read at one moment.
+//
+// Source: AsyncTaskMethodBuilderT.cs and Task.cs in src/libraries/System.Private.CoreLib; class MethodTable in
+// src/coreclr/vm/methodtable.h and class FieldDesc in src/coreclr/vm/field.h of dotnet/runtime. Seen in 9.0.5 and
+// 10.0.12.
+const (
+	tableSize   = 4  // of objects, in a MethodTable
+	tableParent = 16 // in a MethodTable
+
+	taskContinuation = 32
+	taskFlags        = 52
+	taskEnd          = 56 // of the fields of a Task
+
+	flagsWait = 0x2000400 // WaitingForActivation, of a promise
+	flagsDone = 0x1600000 // ran to completion, faulted, cancelled
+	flagsMost = 1 << 28
+
+	delegateTarget = 8
+	listItems      = 8
+	listSize       = 16
+	arrayItems     = 16
+
+	categoryMask  = 0xc0000
+	categoryValue = 0x40000
+
+	fieldSize   = 16
+	fieldToken  = 8
+	fieldOffset = 12
+	staticField = 1 << 24
+	offsetMask  = 1<<27 - 1
+)
+
+const (
+	maxSearched = 512 << 20 // bytes
+	maxBoxes    = 1 << 16
+	maxShapes   = 1 << 12
+	maxTables   = 1 << 16
+	maxScans    = 3 // where the heap moves meanwhile
+	maxWaiters  = 1 << 10
+	maxObject   = 1 << 20 // bytes
+)
+
+// memoryImage is what a Runtime searches.
+type memoryImage struct {
+	search  func(m *maps.Mapping, yield func(at mem.Addr, b []byte) bool) error
+	scratch mem.Reader
+	keep    func(mem.Range)
+}
+
+func searched(i module.Image) memoryImage {
+	m := memoryImage{search: i.Search, scratch: i.Scratch, keep: i.Keep}
+	if m.scratch == nil {
+		m.scratch = i.Memory
+	}
+	return m
+}
+
+// machine is the type of a state machine, with that of the objects that have it in them.
+type machine struct {
+	box    mem.Addr // MethodTable
+	table  mem.Addr // MethodTable of the machine
+	of     mem.Addr // that its fields are described by: what types with other arguments share
+	typ    Type
+	boxed  bool  // it is an object by itself: an iterator, or in a program that was not optimized
+	offset int64 // of it, or of the reference to it, in the object
+	fields *fieldSet
+	layout fieldsOf
+}
+
+// fieldSet is what describes the fields of a type.
+type fieldSet struct {
+	rows    metadata.Members
+	offsets map[uint32]int64 // by row
+	twice   bool             // two say different things of one
+}
+
+// fieldsOf are where fields of a state machine are, bytes from the first.
+type fieldsOf struct {
+	state    int64 // or unknown
+	awaiters []int64
+	iterator int64 // what an async iterator lets go on, or unknown
+}
+
+// box is an object that has a state machine.
+type box struct {
+	at      mem.Addr
+	machine *machine
+	state   int32
+	// waits are those that wait for it: boxes, if they are any.
+	waiters  []mem.Addr
+	awaits   []mem.Addr // objects that it waits for
+	classes  []*class   // of these
+	timeless bool       // the last is a delay without an end
+}
+
+// scan is what was found of async methods that wait at one moment.
+type scan struct {
+	r        *Runtime
+	memory   search.Memory
+	moment   *moment.Moment
+	view     view.View
+	extent   search.Extent
+	full     bool
+	core     mem.Addr // module of the core library
+	machines []*machine
+	sets     []*fieldSet
+	setOf    map[mem.Addr]*fieldSet // by the type that describes them
+	words    *search.Words
+	isBox    map[mem.Addr]int // of boxes found
+	found    []box
+	parts    []moment.Part
+	classes  map[mem.Addr]*class
+	boxes    []box
+	same     []bool // of parts
+	moved    int
+}
+
+func (r *Runtime) newScan() *scan {
+	c := &scan{r: r, moment: moment.New(r.image.scratch, r.budget), words: search.NewWords(),
+		isBox: map[mem.Addr]int{}, setOf: map[mem.Addr]*fieldSet{}, classes: map[mem.Addr]*class{}}
+	c.memory = search.Memory{Search: r.image.search, Table: r.table, Most: maxSearched, Budget: r.budget,
+		Also: isOfRuntime}
+	c.view = view.From(c.moment)
+	return c
+}
+
+// isOfRuntime reports whether types may lie in a mapping: the runtime keeps them in the file that its code is in.
+func isOfRuntime(m *maps.Mapping) bool {
+	const data = maps.Read | maps.Write
+	return m.Perm&(data|maps.Exec) == data && strings.Contains(m.Path, doubleMapper)
+}
+
+// read finds all, and reads it twice. What was not the same is left out.
+func (c *scan) read() error {
+	if err := c.findMachines(); err != nil || len(c.machines) == 0 {
+		return err
+	}
+	c.findObjects()
+	for _, m := range c.machines {
+		m.layout = c.layOut(m)
+	}
+	c.moment.Part()
+	for i := range c.found {
+		b := &c.found[i]
+		is := c.readBox(b)
+		part := c.moment.Part()
+		if is {
+			c.boxes, c.parts = append(c.boxes, *b), append(c.parts, part)
+		}
+	}
+	c.settle()
+	return c.moment.Err()
+}
+
+func (c *scan) settle() {
+	c.same = c.moment.Settle()
+	kept := c.boxes[:0]
+	for i := range c.boxes {
+		if !c.same[c.parts[i]] {
+			c.moved++
+			continue
+		}
+		kept = append(kept, c.boxes[i])
+	}
+	c.boxes = kept
+}
+
+// keepUsed lets what was of use be saved.
+func (c *scan) keepUsed() {
+	if c.r.image.keep == nil {
+		return
+	}
+	for _, r := range c.moment.Kept(func(p moment.Part) bool { return int(p) >= len(c.same) || c.same[p] }) {
+		c.r.image.keep(r)
+	}
+}
+
+// candidate is what may be the MethodTable of a generic type of the core library.
+type candidate struct {
+	at  mem.Addr
+	row uint32
+}
+
+// findMachines finds the types of objects that have state machines.
+func (c *scan) findMachines() error {
+	v := view.Over(nil, c.r.live, c.r.budget)
+	text, err := c.r.variable(c.r.layout.stringTable)
+	if err != nil {
+		return fmt.Errorf("find its core library: %w", err)
+	}
+	f := v.Fields(text)
+	if c.core = f.Addr(c.r.layout.tableModule); f.Err != nil {
+		return fmt.Errorf("find its core library: %w", f.Err)
+	}
+	module := search.NewWords()
+	module.Add(uint64(c.core), 0)
+	var tables []candidate
+	c.extent = c.memory.Each(func(start mem.Addr, b []byte) bool {
+		return module.In(b, func(i, _ int) bool {
+			if t, ok := c.candidateAt(start, b, i); ok {
+				if len(tables) == maxTables {
+					c.full = true
+					return false
+				}
+				tables = append(tables, t)
+			}
+			return true
+		})
+	})
+	c.addMachines(tables)
+	c.moment.Part()
+	return c.moment.Err()
+}
+
+// candidateAt is what may be the MethodTable whose word for its module is at b[i:].
+func (c *scan) candidateAt(start mem.Addr, b []byte, i int) (candidate, bool) {
+	l := c.r.layout
+	at := i - int(l.tableModule)
+	if at < 0 || at%wordSize != 0 {
+		return candidate{}, false
+	}
+	flags := uint64(order.Uint32(b[at+int(l.tableFlags):]))
+	if flags&hasComponents != 0 || flags&genericMask == 0 || flags&genericMask == genericTypical {
+		return candidate{}, false
+	}
+	row := order.Uint32(b[at+int(l.tableFlags2):])
+	if row >>= 8; l.tokenIn16 {
+		row >>= 8
+	}
+	return candidate{start + mem.Addr(at), row}, true
+}
+
+// addMachines keeps those of tables whose type is that of an object with a state machine.
+func (c *scan) addMachines(tables []candidate) {
+	core := c.r.moduleAt(&c.view, c.core)
+	a := c.r.names.assembly(&core)
+	if a.err != nil {
+		return
+	}
+	is := map[uint32]bool{}
+	for _, t := range tables {
+		known, ok := is[t.row]
+		if !ok {
+			known = isBoxType(a.tables, t.row)
+			is[t.row] = known
+		}
+		if !known {
+			continue
+		}
+		m, ok := c.machineOf(t.at)
+		if !ok || len(c.machines) == maxShapes {
+			c.full = c.full || ok
+			continue
+		}
+		c.words.Add(uint64(m.box), 2*len(c.machines))
+		c.machines = append(c.machines, m)
+	}
+}
+
+// isBoxType reports whether the type with that row is one of objects that are tasks with a state machine.
+func isBoxType(t *metadata.Tables, row uint32) bool {
+	path, err := t.Path(row)
+	if err != nil || len(path) != 2 || path[0].Namespace != "System.Runtime.CompilerServices" {
+		return false
+	}
+	return path[1].Name == "AsyncStateMachineBox`1" || path[1].Name == "DebugFinalizableAsyncStateMachineBox`1"
+}
+
+// machineOf is the state machine of objects with the MethodTable at a: the last argument of their type.
+func (c *scan) machineOf(a mem.Addr) (*machine, bool) {
+	r, v := c.r, &c.view
+	f := v.Fields(a)
+	size := f.Uint(tableSize, 4)
+	at, n, err := r.dictionary(v, a)
+	if f.Err != nil || err != nil || n != 2 || size > maxObject {
+		return nil, false
+	}
+	d := v.Fields(at)
+	m := &machine{box: a, table: d.Addr(wordSize)}
+	if d.Err != nil || m.table == 0 || m.table%wordSize != 0 {
+		return nil, false
+	}
+	t := v.Fields(m.table)
+	flags, own, class := t.Uint(r.layout.tableFlags, 4), t.Uint(tableSize, 4), t.Addr(r.layout.tableClass)
+	r.types = 0
+	m.typ = r.typeOf(v, m.table, maxTypeDepth)
+	if t.Err != nil || m.typ.Kind != NamedType || m.typ.fault() != nil {
+		return nil, false
+	}
+	if m.of = m.table; class&1 != 0 {
+		m.of = class &^ 1
+	}
+	m.boxed = flags&categoryMask != categoryValue
+	// The references of an object come before its structs. Both sizes have the word before an object and that of its
+	// MethodTable.
+	if m.offset = int64(size) - int64(own) + wordSize; m.boxed {
+		m.offset = 0 // the second reference: it is looked for
+	}
+	if !m.boxed && m.offset < taskEnd {
+		return nil, false
+	}
+	asm := r.names.assembly(&m.typ.Module)
+	if asm.err != nil {
+		return nil, false
+	}
+	rows, err := asm.tables.Fields(m.typ.Token & rowMask)
+	if err != nil || rows.First == rows.End { // of an interface: no object has this type
+		return nil, false
+	}
+	m.fields = c.setOf[m.of]
+	if m.fields == nil {
+		m.fields = &fieldSet{rows: rows, offsets: map[uint32]int64{}}
+		c.setOf[m.of] = m.fields
+		c.words.Add(uint64(m.of), 2*len(c.sets)+1)
+		c.sets = append(c.sets, m.fields)
+	}
+	return m, true
+}
+
+// findObjects finds objects of the machines, and the descriptions of their fields.
+func (c *scan) findObjects() {
+	extent := c.memory.Each(func(start mem.Addr, b []byte) bool {
+		return c.words.In(b, func(i, number int) bool {
+			at := start + mem.Addr(i)
+			if number%2 == 1 {
+				c.addField(c.sets[number/2], at, b[i:])
+				return true
+			}
+			m := c.machines[number/2]
+			if len(b)-i >= taskEnd && !isSuspended(order.Uint32(b[i+taskFlags:])) {
+				return true
+			}
+			if len(c.found) == maxBoxes {
+				c.full = true
+				return true
+			}
+			if _, ok := c.isBox[at]; !ok {
+				c.isBox[at] = len(c.found)
+				c.found = append(c.found, box{at: at, machine: m})
+			}
+			return true
+		})
+	})
+	if c.extent.Cut == nil {
+		c.extent.Cut = extent.Cut
+	}
+}
+
+// isSuspended reports whether the flags of a task are those of an async method that waits.
+func isSuspended(flags uint32) bool {
+	return flags&flagsWait == flagsWait && flags&flagsDone == 0 && flags < flagsMost
+}
+
+// addField takes what may describe a field of s, at a.
+func (c *scan) addField(s *fieldSet, a mem.Addr, b []byte) {
+	if len(b) < fieldSize {
+		return
+	}
+	token, offset := order.Uint32(b[fieldToken:]), order.Uint32(b[fieldOffset:])&offsetMask
+	if !s.rows.Has(token&rowMask) || token&staticField != 0 || offset > maxObject {
+		return
+	}
+	if _, ok := c.moment.Bytes(a, fieldSize); !ok { // so that it is kept
+		return
+	}
+	row := token & rowMask
+	if before, ok := s.offsets[row]; ok && before != int64(offset) {
+		s.twice = true
+	}
+	s.offsets[row] = int64(offset)
+}
+
+// layOut finds which fields of m say what it waits for.
+func (c *scan) layOut(m *machine) fieldsOf {
+	l := fieldsOf{state: unknown, iterator: unknown}
+	a := c.r.names.assembly(&m.typ.Module)
+	if a.err != nil || m.fields.twice {
+		return l
+	}
+	for _, row := range slices.Sorted(gomaps.Keys(m.fields.offsets)) {
+		name, err := a.tables.FieldName(fieldTokens | row)
+		at := m.fields.offsets[row]
+		switch {
+		case err != nil:
+			return fieldsOf{state: unknown, iterator: unknown}
+		case isStateField(name):
+			l.state = at
+		case strings.HasPrefix(name, "<>u__"), strings.HasPrefix(name, "$awaiter"):
+			l.awaiters = append(l.awaiters, at)
+		case name == "<>v__promiseOfValueOrEnd":
+			l.iterator = at
+		}
+	}
+	return l
+}
+
+// isStateField reports whether a field of a state machine says where it goes on: of Roslyn, or of mono's mcs.
+func isStateField(name string) bool { return name == "<>1__state" || name == "$PC" }
+
+// problem says what is missing, nil for nothing.
+func (c *scan) problem() error {
+	switch {
+	case c.moment.Err() != nil:
+		return fmt.Errorf("async methods may be missing: %w", why(c.moment.Err()))
+	case c.full:
+		return fmt.Errorf("async methods are missing: no more than %d objects are read", maxBoxes)
+	case c.extent.Cut != nil:
+		return fmt.Errorf("async methods may be missing: %w", c.extent.Cut)
+	case c.moved > 0:
+		return fmt.Errorf("async methods may be missing that have just begun, or who waits for them: %d objects "+
+			"changed while they were read: %w", c.moved, moment.ErrChanged)
+	case slices.ContainsFunc(c.moment.Faults(), c.isMapped):
+		return errUnread
+	}
+	return nil
+}
+
+var errUnread = errors.New("async methods may be missing, or who waits for them: not all of their memory could be read")
+
+func (c *scan) isMapped(a mem.Addr) bool {
+	m := c.memory.Table.Find(a)
+	return m != nil && m.Perm&maps.Read != 0
+}
+
+func why(err error) error {
+	if errors.Is(err, work.ErrMemory) {
+		return errors.New("reading them takes more memory than fpstack uses")
+	}
+	return err
+}
