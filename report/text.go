@@ -21,12 +21,14 @@ import (
 func Text(w io.Writer, d *profile.Dump, opt Options) error {
 	p := &printer{w: bufio.NewWriterSize(w, 64<<10), dump: d, opt: opt, newer: map[string]bool{}}
 	p.places = newPlaces(d)
+	p.addresses = newAddresses(waitsOf(d), &opt)
 	p.process()
 	for _, note := range d.Notes {
 		p.cutLine(text.Message(note))
 	}
 	if d.Waits != nil {
-		p.verdict(d.Waits, 2)
+		p.cycles(d.Waits)
+		p.roots(rootsOf(d))
 	}
 	shown, idle := entries(d, &opt)
 	first := shown
@@ -60,9 +62,10 @@ type printer struct {
 	dump *profile.Dump
 	opt  Options
 	// newer has the source files of which it was said that they were changed since.
-	newer  map[string]bool
-	places places
-	index  *fiberIndex // nil before it is wanted
+	newer     map[string]bool
+	places    places
+	addresses addresses
+	index     *fiberIndex // nil before it is wanted
 }
 
 // line writes pieces that are escaped already, and ends the line.
