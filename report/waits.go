@@ -129,7 +129,9 @@ func (p *printer) waitingProcess(w *profile.Waits, process *profile.Process) {
 		who, words := p.ids(part.threads), p.waitLine(part.threads[0])
 		if n := len(part.threads); n > 1 {
 			who = fmt.Sprintf("%d threads %s", n, who)
-			words = "each: " + words
+			if !p.opt.Verbose {
+				words = "each: " + words
+			}
 		}
 		p.wrapped(Thread, who, " "+p.names(part.threads), words)
 		p.waitEvidence("  ", part.threads[0].Wait)
