@@ -139,17 +139,17 @@ var lockTests = []struct {
 	{scenario: "self-robust", want: []string{`^  thread {t0} .* waits for robust mutex {m0} held by itself$`}},
 	{scenario: "exited", want: []string{
 		`^{t3} .* waits for mutex 0x\w+, held by thread {t1}, which has exited$`}, never: `^deadlock`},
-	{scenario: "exited-inherit", want: []string{`^{t3} ".*" is parked for ever by libc`}, never: `^deadlock`},
+	{scenario: "exited-inherit", want: []string{`^thread {t3} ".*" is parked for ever by libc`}, never: `^deadlock`},
 	{scenario: "exited-recursive", muslWant: []string{`^{t3} .* waits for recursive mutex .* has exited$`},
 		want: []string{`^{t3} .* waits for recursive mutex 0x\w+, held by thread {t1}, which has exited$`}},
 	{scenario: "two-processes", want: []string{
 		`^deadlock: 2 threads wait for each other$`,
-		`^  thread {pid} ".*" of process {pid} waits for mutex 0x\w+ held by {child} ".*" of process {child} "`,
-		`^  thread {child} ".*" of process {child} waits for mutex 0x\w+ held by {pid} "`},
+		`^  process {pid} ".*" waits for mutex 0x\w+ held by {child} ".*" of process {child} "`,
+		`^  process {child} ".*" waits for mutex 0x\w+ held by {pid} "`},
 		muslWant: []string{`musl does not record`}},
 	{scenario: "two-processes-robust", want: []string{
-		`^  thread {child} ".*" of process {child} waits for robust mutex 0x\w+ held by {pid} "`},
-		muslWant: []string{`^  thread {child} ".*" of process {child} waits for robust mutex 0x\w+ held by {pid} "`}},
+		`^  process {child} ".*" waits for robust mutex 0x\w+ held by {pid} "`},
+		muslWant: []string{`^  process {child} ".*" waits for robust mutex 0x\w+ held by {pid} "`}},
 	{scenario: "forked", want: []string{
 		`locked by thread {t0} when the process was forked, never unlocked here$`}, never: `^deadlock`},
 	{scenario: "upgrade", want: []string{
@@ -195,7 +195,7 @@ var lockTests = []struct {
 	{scenario: "stdio", want: []string{`^{t1} .*  S  waits for lock of a stdio FILE 0x\w+ held by {t0} "`},
 		muslWant: []string{`^{t1} .*  S  waits for lock of a stdio FILE 0x\w+ held by {t0} "`}},
 	{scenario: "handler", amd64: true, want: []string{
-		`^{t3} ".*" waits for thread {t1} "`,
+		`^thread {t3} ".*" waits for thread {t1} "`,
 		`^{t1} .* below a signal handler: waits for mutex {m0} held by {t0} "`}},
 	{scenario: "malloc", symbols: true, want: []string{
 		`^perhaps a deadlock: the thread seems to wait for itself, which is not proven$`,
