@@ -107,7 +107,7 @@ var dumpRules = slices.Concat(nameRules, textRules, []rule{
 	{options: "rolling max-pause dotnet-perf-map locals fibers=all", not: "no-stop", why: "nothing is stopped"},
 	{options: "locals fibers=all", not: "rolling", why: "all threads must be stopped at one instant"},
 	{options: "fibers=all", not: "tid", why: "all threads must be stopped at one instant"},
-	{options: "tid all source save max-frames skip-frames fibers locals kernel unwind names native debug-dir " +
+	{options: "tid source save max-frames skip-frames fibers locals kernel unwind names native debug-dir " +
 		"debuginfod dotnet-perf-map max-pause rolling no-stop format=gdb format=folded format=pprof", not: "waits",
 		why: "it shows who waits for whom, and no stacks"},
 })

@@ -58,7 +58,24 @@ func openKept(name string) (*kept, error) {
 	}
 	k.kind = unpack.Kind(head)
 	k.what = contentOf(head, k.kind)
+	if k.what == document && !beginsDocument(head) {
+		k.Close()
+		return nil, &nothingKept{name}
+	}
 	return k, nil
+}
+
+// beginsDocument reports whether what begins with head may be a dump in JSON.
+func beginsDocument(head []byte) bool {
+	begin := bytes.TrimLeft(head, " \t\r\n")
+	return len(begin) == 0 || begin[0] == '{'
+}
+
+// nothingKept says that a file holds no dump.
+type nothingKept struct{ name string }
+
+func (e *nothingKept) Error() string {
+	return fileLabel(e.name) + " is no core file, no saved dump and no dump in JSON"
 }
 
 // contentOf says what a file is that begins with head and is compressed by kind.

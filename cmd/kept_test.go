@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -160,12 +162,47 @@ func TestKeptOther(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %q", path, k, err, want)
 		}
 	}
-	k, err := openKept("/dev/zero")
+	script := filepath.Join(t.TempDir(), "worker.py")
+	if err := os.WriteFile(script, []byte("import time\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/dev/zero", script} {
+		var not *nothingKept
+		if _, err := openKept(path); !errors.As(err, &not) {
+			t.Errorf("%s: %v, want that it is no dump", path, err)
+		}
+	}
+}
+
+// TestNameOfAScript: who writes the name of a script is told which process runs it.
+func TestNameOfAScript(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "fpstack-example.sh")
+	if err := os.WriteFile(script, []byte("read line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("sh", script)
+	in, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer k.Close()
-	if _, _, _, err := k.plain(func(r io.Reader, _ int64) io.Reader { return r }); !errors.Is(err, core.ErrNotCore) {
-		t.Errorf("/dev/zero: %v", err)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Wait()
+	defer in.Close()
+	for _, word := range []string{"fpstack-example", "fpstack-example.sh", script} {
+		want := fmt.Sprintf("Process %d is \"sh %s\"", c.Process.Pid, script)
+		var out, complaint bytes.Buffer
+		for range 100 { // until it is a shell
+			complaint.Reset()
+			Execute([]string{word}, &out, &complaint)
+			if strings.Contains(complaint.String(), want) {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if !strings.Contains(complaint.String(), want) || out.Len() > 0 {
+			t.Errorf("%s: %q and %q, want %q", word, out.String(), complaint.String(), want)
+		}
 	}
 }

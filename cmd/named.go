@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/text"
 )
 
 // unnamedError says that no process has a name.
@@ -65,3 +67,25 @@ func programs() ([]procfs.Program, error) {
 	all, err := procfs.Programs("/proc")
 	return slices.DeleteFunc(all, func(p procfs.Program) bool { return p.PID == os.Getpid() }), err
 }
+
+// ranBy says which process has word, with or without an ending, among its first arguments, as an interpreter has its
+// script: of several that with fewest before it. It is "" for none.
+func ranBy(word string) string {
+	all, _ := programs() // without /proc there is none
+	name, best, found := filepath.Base(word), maxScript, ""
+	for _, p := range all {
+		arguments := procfs.Cmdline("/proc", p.PID)
+		for at := 1; at < min(best, len(arguments)); at++ {
+			base := filepath.Base(arguments[at])
+			if base == name || strings.TrimSuffix(base, filepath.Ext(base)) == name {
+				best = at
+				found = fmt.Sprintf("Process %d is %q: give its id if you mean that.", p.PID,
+					strings.Join(arguments[:at+1], " "))
+			}
+		}
+	}
+	return text.Message(found)
+}
+
+// maxScript bounds the arguments that are looked at: a script comes before its own.
+const maxScript = 8

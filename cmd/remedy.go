@@ -22,6 +22,7 @@ func remedy(err error) string {
 		limit      *limitError
 		empty      *emptyError
 		foreign    *procfs.ForeignError
+		noDump     *nothingKept
 	)
 	switch facts := stateOf(err); {
 	case facts != nil:
@@ -33,7 +34,12 @@ func remedy(err error) string {
 		if gate != nil {
 			return gate.Remedy
 		}
+	case errors.As(err, &noDump):
+		return ranBy(noDump.name)
 	case errors.As(err, &unnamed):
+		if by := ranBy(unnamed.name); by != "" {
+			return by
+		}
 		return "A name is that of the program's file, in full, or the one that ps -e shows."
 	case errors.As(err, &word):
 		return "Use the 64-bit build of fpstack."

@@ -40,7 +40,8 @@ func (a *app) waits(ctx context.Context, o *dumpOptions) error {
 		if o.format.word == "json" {
 			write = report.WaitsJSON
 		}
-		opt := report.Options{Group: !o.noGroup, Verbose: o.verbose, Style: o.style(a), Width: a.lineWidth(o.output)}
+		opt := report.Options{Group: !o.noGroup, All: o.all, Verbose: o.verbose, Style: o.style(a),
+			Width: a.lineWidth(o.output)}
 		if err := write(to, w.graph.Show(), opt); err != nil {
 			return fmt.Errorf("write waits: %w", err)
 		}

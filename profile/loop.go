@@ -16,6 +16,16 @@ type Loop struct {
 	Problem string
 }
 
+// Called lists the functions that handles of l call; l may be nil.
+func (l *Loop) Called() (calls []Call) {
+	if l != nil {
+		for i := range l.Handles {
+			calls = append(calls, l.Handles[i].Calls...)
+		}
+	}
+	return calls
+}
+
 // serves reports whether somebody asked l for something, or that is not known.
 func (l *Loop) serves() bool {
 	return l != nil && (l.Requests > 0 || l.Problem != "" ||

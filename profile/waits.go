@@ -13,6 +13,7 @@ type Wait struct {
 	Kind   string // what a person calls it: "mutex", "data in a pipe"
 	Name   string // which one, "" if Addr says it
 	Addr   uint64 // of the object in the memory of who waits, 0 if it is not there
+	With   uint64 // the address of the mutex that is taken then, of a condition variable, 0 if unknown
 	Mode   WaitMode
 	Wakers []Waker
 	// Certainty is how sure Wakers are: "proven", "shown", "inferred", "possible"; "" without any.

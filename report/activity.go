@@ -115,10 +115,10 @@ func behind(words string) string {
 // waitWords is what t waits for: as its runtime says it, else as the graph of waits does; "" if that is not known.
 func (p *printer) waitWords(t *profile.Thread) string {
 	if said := runtimeWait(t); said != "" {
-		return text.Escape(said)
+		return p.addresses.short(text.Escape(said))
 	}
 	if w := t.Wait; w != nil && w.Sort != profile.SortCall {
-		return text.Message(cmp.Or(w.Brief, w.Text))
+		return p.addresses.short(text.Message(cmp.Or(w.Brief, w.Text)))
 	}
 	return ""
 }

@@ -29,8 +29,8 @@ func (p *printer) loops(e entry) {
 
 // loop writes one. Handles of the runtime itself are shown to who asks for them.
 func (p *printer) loop(who string, l *profile.Loop) {
-	shown := p.handles(l)
-	if len(shown) > 0 {
+	shown, rest := p.handles(l)
+	if len(shown) > 0 || rest != "" {
 		p.line("  the event loop", who, " waits for")
 	}
 	for i, h := range shown {
@@ -40,18 +40,27 @@ func (p *printer) loop(who string, l *profile.Loop) {
 		}
 		p.line(text.Wrap("    "+h, p.width(), 6))
 	}
+	if rest != "" {
+		p.line(text.Wrap("    "+rest, p.width(), 6))
+	}
 	if l.Problem != "" {
 		p.cutLine(text.Escape(l.Problem))
 	}
 }
 
-// handles are the lines of those of l that are shown, equal ones as one: first those that keep it.
-func (p *printer) handles(l *profile.Loop) (lines []string) {
+// handles are the lines of those of l that are shown, equal ones as one: first those that keep it. The others are
+// counted in rest, unless nothing is folded away.
+func (p *printer) handles(l *profile.Loop) (lines []string, rest string) {
 	count := map[string]int{}
+	var folded []*profile.Handle
 	for _, keeps := range []bool{true, false} {
 		for i := range l.Handles {
 			h := &l.Handles[i]
 			if h.Keeps != keeps || h.Internal && !p.opt.Verbose {
+				continue
+			}
+			if !keeps && p.opt.folds() {
+				folded = append(folded, h)
 				continue
 			}
 			line := p.handle(h)
@@ -65,7 +74,30 @@ func (p *printer) handles(l *profile.Loop) (lines []string) {
 			lines[i] = fmt.Sprintf("%d × %s", n, line)
 		}
 	}
-	return lines
+	return lines, unkept(folded)
+}
+
+// unkept counts handles that do not keep their loop, by their kinds; "" for none.
+func unkept(handles []*profile.Handle) string {
+	if len(handles) == 0 {
+		return ""
+	}
+	var kinds []string
+	count := map[string]int{}
+	for _, h := range handles {
+		if count[h.Kind]++; count[h.Kind] == 1 {
+			kinds = append(kinds, h.Kind)
+		}
+	}
+	for i, kind := range kinds {
+		noun := text.Escape(kind)
+		if kind == profile.HandleAsync {
+			noun = "async handle"
+		}
+		kinds[i] = counted(count[kind], noun)
+	}
+	return fmt.Sprintf("+ %d that %s not keep the loop alive (%s; --all shows them)", len(handles),
+		map[bool]string{true: "does", false: "do"}[len(handles) == 1], strings.Join(kinds, ", "))
 }
 
 // handle is the line of one: what it is, when, of what class, and who is called.
@@ -97,7 +129,7 @@ func (p *printer) handle(h *profile.Handle) string {
 		pieces = append(pieces, p.call(&h.Calls[i]))
 	}
 	if !h.Keeps {
-		pieces = append(pieces, "(does not keep the loop)")
+		pieces = append(pieces, "(does not keep the loop alive)")
 	}
 	return strings.Join(pieces, "  ")
 }
@@ -115,7 +147,7 @@ func (p *printer) call(c *profile.Call) string {
 	if c.File == "" || p.opt.NoLines {
 		return s
 	}
-	s += " " + text.Escape(c.File)
+	s += " " + text.Escape(p.short(c.File))
 	if c.Line > 0 {
 		s += ":" + strconv.Itoa(c.Line)
 	}

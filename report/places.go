@@ -21,25 +21,30 @@ var common = map[string]bool{"__init__.py": true, "__main__.py": true, "main.py"
 // newPlaces shortens the files of d.
 func newPlaces(d *profile.Dump) places {
 	byBase, all, seen := map[string][]string{}, places{}, map[*profile.Frame]bool{}
+	place := func(file string) {
+		if _, ok := all[file]; ok || file == "" || len(all) >= maxPlaces {
+			return
+		}
+		all[file] = file
+		if shortens(file) {
+			base := path.Base(file)
+			byBase[base] = append(byBase[base], file)
+		}
+	}
 	add := func(frames []profile.Frame) {
 		if len(frames) == 0 || seen[&frames[len(frames)-1]] { // several stacks may share their frames
 			return
 		}
 		seen[&frames[len(frames)-1]] = true
 		for i := range frames {
-			file := frames[i].File
-			if _, ok := all[file]; ok || file == "" || len(all) >= maxPlaces {
-				continue
-			}
-			all[file] = file
-			if shortens(file) {
-				base := path.Base(file)
-				byBase[base] = append(byBase[base], file)
-			}
+			place(frames[i].File)
 		}
 	}
 	for i := range d.Threads {
 		add(d.Threads[i].Stack.Frames)
+		for _, call := range d.Threads[i].Loop.Called() {
+			place(call.File)
+		}
 	}
 	for i := range d.FiberStacks {
 		add(d.FiberStacks[i].Stack.Frames)

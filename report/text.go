@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -21,12 +22,14 @@ import (
 func Text(w io.Writer, d *profile.Dump, opt Options) error {
 	p := &printer{w: bufio.NewWriterSize(w, 64<<10), dump: d, opt: opt, newer: map[string]bool{}}
 	p.places = newPlaces(d)
+	p.addresses = newAddresses(waitsOf(d), &opt)
 	p.process()
 	for _, note := range d.Notes {
 		p.cutLine(text.Message(note))
 	}
 	if d.Waits != nil {
-		p.verdict(d.Waits, 2)
+		p.cycles(d.Waits)
+		p.roots(rootsOf(d))
 	}
 	shown, idle := entries(d, &opt)
 	first := shown
@@ -60,9 +63,10 @@ type printer struct {
 	dump *profile.Dump
 	opt  Options
 	// newer has the source files of which it was said that they were changed since.
-	newer  map[string]bool
-	places places
-	index  *fiberIndex // nil before it is wanted
+	newer     map[string]bool
+	places    places
+	addresses addresses
+	index     *fiberIndex // nil before it is wanted
 }
 
 // line writes pieces that are escaped already, and ends the line.
@@ -148,9 +152,13 @@ func (p *printer) process() {
 		name += " (" + text.Escape(d.Process.Role) + ")"
 	}
 	counts := "  " + strings.Join(p.counts(), ", ")
-	command := commandLine(&d.Process)
+	command := commandLine(&d.Process, func(program string) string { return program })
 	if w := p.width(); w > 0 {
-		command = text.ShortenEnd(command, max(least, w-text.Width(name)-2-text.Width(counts)))
+		room := max(least, w-text.Width(name)-2-text.Width(counts))
+		if text.Width(command) > room { // what follows an interpreter's path says more than its folder
+			command = commandLine(&d.Process, withoutFolder)
+		}
+		command = text.ShortenEnd(command, room)
 	}
 	if command != "" {
 		command = "  " + command
@@ -159,12 +167,15 @@ func (p *printer) process() {
 }
 
 // commandLine returns the escaped arguments, else the executable where there are none (a
-// zombie, a kernel thread or a process that wiped them).
-func commandLine(proc *profile.Process) string {
+// zombie, a kernel thread or a process that wiped them); program says how the first of them is written.
+func commandLine(proc *profile.Process, program func(string) string) string {
 	var b strings.Builder
 	for i, arg := range proc.Cmdline {
-		if i > 0 {
+		switch {
+		case i > 0:
 			b.WriteByte(' ')
+		case arg != "":
+			arg = program(arg)
 		}
 		b.WriteString(arg)
 		if b.Len() > text.MaxName {
@@ -176,6 +187,14 @@ func commandLine(proc *profile.Process) string {
 		line = proc.Exe
 	}
 	return text.Escape(line)
+}
+
+// withoutFolder is the last part of a path from the root; anything else as it is.
+func withoutFolder(program string) string {
+	if path.IsAbs(program) {
+		return path.Base(program)
+	}
+	return program
 }
 
 // counts returns the pieces after the command line: threads, the stop, what was not reached.

@@ -11,10 +11,18 @@ import (
 )
 
 // WaitsText writes w for a person: cycles and roots first, then each process with what its threads wait for, those
-// together that wait for the same. Of opt it heeds Style, Verbose, Group and Width.
+// together that wait for the same. Of opt it heeds Style, All, Verbose, Group and Width.
 func WaitsText(to io.Writer, w *profile.Waits, opt Options) error {
 	p := &printer{w: bufio.NewWriter(to), dump: &profile.Dump{}, opt: opt}
-	p.verdict(w, 1)
+	var waits []*profile.Wait
+	for i := range w.Threads {
+		if wait := w.Threads[i].Wait; wait != nil {
+			waits = append(waits, wait)
+		}
+	}
+	p.addresses = newAddresses(waits, &opt)
+	p.cycles(w)
+	p.roots(rootsAsked(w))
 	for i := range w.Processes {
 		p.waitingProcess(w, &w.Processes[i])
 	}
@@ -28,17 +36,47 @@ func WaitsText(to io.Writer, w *profile.Waits, opt Options) error {
 	return nil
 }
 
-// verdict writes cycles, and roots that at least so many threads wait for.
-func (p *printer) verdict(w *profile.Waits, least int) {
+func (p *printer) cycles(w *profile.Waits) {
 	for i := range w.Cycles {
 		p.cycle(&w.Cycles[i])
 	}
-	for i := range w.Roots {
-		if r := &w.Roots[i]; len(r.Behind) >= least {
-			p.line(text.Wrap(text.Message(r.Text), p.width(), 4))
-			p.evidence("  ", []string{"certainty: " + r.Certainty})
+}
+
+func (p *printer) roots(roots []profile.WaitRoot) {
+	for i := range roots {
+		p.line(text.Wrap(p.addresses.short(text.Message(roots[i].Text)), p.width(), 4))
+		p.evidence("  ", []string{"certainty: " + roots[i].Certainty})
+	}
+}
+
+// rootsAsked are those of w that threads which were asked for wait for, or are.
+func rootsAsked(w *profile.Waits) (roots []profile.WaitRoot) {
+	asked := map[int]bool{}
+	for i := range w.Threads {
+		asked[w.Threads[i].TID], asked[w.Threads[i].PID] = true, true
+	}
+	for _, r := range w.Roots {
+		if asked[r.TID] || asked[r.PID] || slices.ContainsFunc(r.Behind, func(tid int) bool { return asked[tid] }) {
+			roots = append(roots, r)
 		}
 	}
+	return roots
+}
+
+// rootsOf are those that several threads wait for, one of d among them, and for nothing else: a server's workers that
+// would see their parent end do not wait for it.
+func rootsOf(d *profile.Dump) (roots []profile.WaitRoot) {
+	alone := map[int]bool{}
+	for i := range d.Threads {
+		t := &d.Threads[i]
+		alone[t.TID] = t.Wait != nil && t.Wait.Mode != profile.WaitAny
+	}
+	for _, r := range d.Waits.Roots {
+		if len(r.Behind) > 1 && slices.ContainsFunc(r.Behind, func(tid int) bool { return alone[tid] }) {
+			roots = append(roots, r)
+		}
+	}
+	return roots
 }
 
 func (p *printer) cycle(c *profile.WaitCycle) {
@@ -48,7 +86,7 @@ func (p *printer) cycle(c *profile.WaitCycle) {
 	}
 	p.line(p.style(part, text.Wrap(text.Message(c.Text), p.width(), 4)))
 	for _, line := range c.Lines {
-		p.line("  ", text.Wrap("  "+text.Message(line), p.width(), 4)[2:])
+		p.line("  ", text.Wrap("  "+p.addresses.short(text.Message(line)), p.width(), 4)[2:])
 	}
 	if n := len(c.Behind); n > 0 {
 		p.line(fmt.Sprintf("  %s behind: %s", counted(n, "thread"), p.ranges(numbers(c.Behind))))
@@ -66,27 +104,39 @@ func numbers(ids []int) []uint64 {
 	return out
 }
 
-// waitingProcess writes the threads of one process that were asked for.
+// waitingProcess writes the threads of one process that were asked for, as a dump does: those that are idle are
+// counted at the end.
 func (p *printer) waitingProcess(w *profile.Waits, process *profile.Process) {
-	var threads []*profile.Thread
+	var all, busy, idle []*profile.Thread
 	for i := range w.Threads {
-		if t := &w.Threads[i]; t.PID == process.PID {
-			threads = append(threads, &t.Thread)
+		t := &w.Threads[i]
+		if t.PID != process.PID {
+			continue
+		}
+		all = append(all, &t.Thread)
+		if p.opt.Group && p.opt.folds() && t.IdleKind() != "" {
+			idle = append(idle, &t.Thread)
+		} else {
+			busy = append(busy, &t.Thread)
 		}
 	}
-	if len(threads) == 0 {
+	if len(all) == 0 {
 		return
 	}
 	head := fmt.Sprintf("process %d %s", process.PID, text.Escape(process.Comm))
-	p.wrapped(Heading, head, "  "+counted(len(threads), "thread"), "")
-	for _, part := range split(threads, p.waitKey) {
-		who := "thread " + p.ids(part.threads)
-		if len(part.threads) > 1 {
-			who = fmt.Sprintf("%d threads %s", len(part.threads), p.ids(part.threads))
+	p.wrapped(Heading, head, "  "+counted(len(all), "thread"), "")
+	for _, part := range split(busy, p.waitKey) {
+		who, words := p.ids(part.threads), p.waitLine(part.threads[0])
+		if n := len(part.threads); n > 1 {
+			who = fmt.Sprintf("%d threads %s", n, who)
+			if !p.opt.Verbose {
+				words = "each: " + words
+			}
 		}
-		p.wrapped(Thread, who, " "+p.names(part.threads), waitText(part.threads[0]))
+		p.wrapped(Thread, who, " "+p.names(part.threads), words)
 		p.waitEvidence("  ", part.threads[0].Wait)
 	}
+	p.idle(idle)
 }
 
 // waitKey is equal for threads that are shown as one.
@@ -94,11 +144,14 @@ func (p *printer) waitKey(t *profile.Thread) string {
 	if !p.opt.Group {
 		return fmt.Sprint(t.TID)
 	}
-	return waitText(t)
+	return p.waitLine(t)
 }
 
-// waitText is the state of a thread and what it waits for.
-func waitText(t *profile.Thread) string {
+// waitLine is what t does or waits for, as in a dump; with Verbose its state, and all that is known of the wait.
+func (p *printer) waitLine(t *profile.Thread) string {
+	if !p.opt.Verbose {
+		return p.doing(t)
+	}
 	state := text.Escape(t.State)
 	if t.Wait == nil {
 		return state

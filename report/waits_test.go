@@ -51,10 +51,10 @@ func TestWaitsText(t *testing.T) {
   none of them ran in the 305 µs between two readings
 thread 7 waits for process 9
 process 7 ba\x1bnk  5 threads
-thread 7 "ba\x1bnk"  S  waits for semaphore 0x10
-2 threads 8,10 "teller", "idle"  S  waits for mutex 0x5580 held by 9 "teller"
-thread 9 "teller"  S  waits for mutex 0x5580 held by 8 "teller"
-thread 11 "runs"  R
+7 "ba\x1bnk"  waits for semaphore 0x10
+2 threads 8,10 "teller", "idle"  each: waits for mutex 0x5580 held by 9 "teller"
+9 "teller"  waits for mutex 0x5580 held by 8 "teller"
+11 "runs"  computes
 3 of 4 waits with a known owner
   ! process 9: \x1b[31m
 `
@@ -132,6 +132,67 @@ func TestDumpKeepsWaits(t *testing.T) {
 		bad := strings.Replace(string(document), broken, key+": -1", 1)
 		if _, err := NewReader(strings.NewReader(bad)).Read(); err == nil {
 			t.Errorf("a document with %s below 0 is read", key)
+		}
+	}
+}
+
+// TestWaitsTextIsShort: idle threads are counted, long addresses are shortened unless two would look alike, a set of
+// descriptors is counted, and what concerns nobody who was asked for is left out.
+func TestWaitsTextIsShort(t *testing.T) {
+	wait := func(tid int, text string, w profile.Wait) profile.WaitingThread {
+		w.Text = text
+		return profile.WaitingThread{PID: 7, Thread: profile.Thread{TID: tid, Name: "t", State: "S", Wait: &w}}
+	}
+	w := &profile.Waits{Waiting: 3, Processes: []profile.Process{{PID: 7, Comm: "p"}, {PID: 9, Comm: "q"}},
+		Threads: []profile.WaitingThread{
+			wait(7, "waits for mutex 0x55d2f07940e0 held by 8", profile.Wait{Addr: 0x55d2f07940e0, Mode: profile.WaitOne}),
+			wait(8, "waits for condition variable 0x55d2f0010040 (with mutex 0x7f1122334455)",
+				profile.Wait{Addr: 0x55d2f0010040, With: 0x7f1122334455}),
+			wait(10, "waits for mutex 0x55d2f0020040", profile.Wait{Addr: 0x55d2f0020040, Mode: profile.WaitOne}),
+			wait(11, "waits for descriptors (5<pipe:[123]>)", profile.Wait{Brief: "waits for events: 1 pipe",
+				Sort: profile.SortSet}),
+			wait(12, "idle: Go sysmon", profile.Wait{Mode: profile.WaitIdle, Name: "Go sysmon"})},
+		Roots: []profile.WaitRoot{{Waker: profile.Waker{PID: 9}, Text: "thread 90 waits for 9", Behind: []int{90}}}}
+	w.Roots[0].PID = 90
+	var out bytes.Buffer
+	if err := WaitsText(&out, w, Options{Group: true}); err != nil {
+		t.Fatal(err)
+	}
+	want := `process 7 p  5 threads
+7 "t"  waits for mutex 0x55d2…40e0 held by 8
+8 "t"  waits for condition variable 0x55d2f0010040 (with mutex 0x7f11…4455)
+10 "t"  waits for mutex 0x55d2f0020040
+11 "t"  waits for events: 1 pipe
++ 1 idle thread (1 Go sysmon)
+no deadlock found; 0 of 3 waits with a known owner
+`
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+	out.Reset()
+	if err := WaitsText(&out, w, Options{Group: true, Verbose: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, whole := range []string{"0x55d2f07940e0", "0x7f1122334455", "5<pipe:[123]>", `12 "t"  S  idle: Go sysmon`} {
+		if !strings.Contains(out.String(), whole) {
+			t.Errorf("-v has no %q:\n%s", whole, out.String())
+		}
+	}
+}
+
+// TestRootsOfSets: what several threads wait for among other things is no line of a dump.
+func TestRootsOfSets(t *testing.T) {
+	for mode, told := range map[profile.WaitMode]bool{profile.WaitOne: true, profile.WaitAny: false} {
+		d := redis()
+		d.Threads[0].Wait = &profile.Wait{Text: "waits", Mode: mode}
+		d.Waits = &profile.Waits{Roots: []profile.WaitRoot{{Text: "2 threads wait for process 3",
+			Behind: []int{d.Threads[0].TID, 99}}}}
+		var out bytes.Buffer
+		if err := Text(&out, d, Options{Group: true}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), "2 threads wait for process 3"); got != told {
+			t.Errorf("waits for %s: told %t, want %t", mode, got, told)
 		}
 	}
 }

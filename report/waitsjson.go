@@ -44,6 +44,7 @@ type waitDoc struct {
 	Kind      string     `json:"kind"`
 	Name      string     `json:"name,omitempty"`
 	Address   string     `json:"address,omitempty"`
+	With      string     `json:"with_mutex,omitempty"`
 	Mode      string     `json:"mode"`
 	Wakers    []wakerDoc `json:"wakers"`
 	Certainty string     `json:"certainty,omitempty"`
@@ -166,6 +167,9 @@ func waitDocument(w *profile.Wait) *waitDoc {
 		Evidence: losslessAll(w.Evidence)}
 	if w.Addr != 0 {
 		doc.Address = jsondoc.Hex(w.Addr)
+	}
+	if w.With != 0 {
+		doc.With = jsondoc.Hex(w.With)
 	}
 	doc.Wakers = wakerDocs(w.Wakers)
 	for _, p := range w.Set {

@@ -108,3 +108,25 @@ func TestTablesFit(t *testing.T) {
 		}
 	}
 }
+
+// TestWidthOfACommandLine: where the command line is too long the folder of the program goes first.
+func TestWidthOfACommandLine(t *testing.T) {
+	for _, c := range []struct {
+		arguments []string
+		want      string
+	}{
+		{[]string{"/root/.pyenv/versions/3.11.7/bin/python3", "worker.py"}, "  python3 worker.py  "},
+		{[]string{"postgres: sender", "to /a/b", strings.Repeat("x", 80)}, "  postgres: sender"},
+		{[]string{"/bin/python3", "a.py"}, "  /bin/python3 a.py  "},
+	} {
+		d := redis()
+		d.Process.Cmdline = c.arguments
+		var out bytes.Buffer
+		if err := Text(&out, d, Options{Group: true, Width: 80}); err != nil {
+			t.Fatal(err)
+		}
+		if first, _, _ := strings.Cut(out.String(), "\n"); !strings.Contains(first, c.want) {
+			t.Errorf("%q: %q, want %q in it", c.arguments, first, c.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package waits
 import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/procfs"
+	"github.com/fpstack/fpstack/syscalls"
 )
 
 // Hold is what an edge of a deadlock rests on: the thread waits in its call, and the word has the owner.
@@ -60,11 +61,24 @@ func (f *Facts) Confirm(h Hold, same bool) {
 // was in before, nothing that was read of it holds any more.
 func (f *Facts) AtStop(tid int, call *procfs.Syscall) {
 	t := f.Thread(tid)
-	if t == nil || !t.First.Blocked || t.First.Refused || call != nil && *call == t.First.Call {
+	if t == nil || !t.First.Blocked || t.First.Refused || call != nil && t.goesOn(*call) {
 		return
 	}
 	t.move()
 	t.Moved = true
+}
+
+// goesOn reports whether call, of a stop, is the one that t was in before. One that an earlier stop interrupted is
+// restart_syscall to /proc, and in the stop what it was at first.
+func (t *Thread) goesOn(call procfs.Syscall) bool {
+	before := t.First.Call
+	if name, _ := syscalls.Name(t.Process.Arch, before.Number); name == "restart_syscall" {
+		was, known := syscalls.Name(t.Process.Arch, call.Number)
+		if known && (restarts[was] || was == name) {
+			before.Number = call.Number
+		}
+	}
+	return call == before
 }
 
 // move notes that a thread has left the call that it was in at the first reading.

@@ -53,6 +53,7 @@ func (g *Graph) head(w *Wait) string {
 		b.WriteString("waits for child " + g.process(w.Wakers[0].PID))
 	case w.Object.Kind == kindChildEnd && w.Object.Name == anyChild && len(w.Wakers) > 1:
 		b.WriteString(fmt.Sprintf("waits for any of %d children", len(w.Wakers)))
+		b.WriteString(g.of(w.Wakers, w.TID, ": "))
 	default:
 		b.WriteString("waits for " + w.Object.Words())
 		if w.Mode == One && len(w.Wakers) == 1 {
@@ -101,7 +102,8 @@ const maxEnders = 3
 // enders names the processes that could end w, where several threads of one or several processes could and the object
 // does not say it.
 func (g *Graph) enders(w *Wait) string {
-	if w.Mode != Any && w.Mode != All || w.Object.Key.Class == Child || w.Object.Key.Class == Private {
+	if w.Mode != Any && w.Mode != All || w.Object.Key.Class == Child || w.Object.Key.Class == Private ||
+		w.Object.Kind == kindChildEnd && w.Object.Name == anyChild {
 		return ""
 	}
 	t := g.Facts.Thread(w.TID)
@@ -175,17 +177,23 @@ func (g *Graph) process(pid int) string {
 	return strconv.Itoa(pid)
 }
 
-// thread names a thread: `thread 813 "worker-2"`, with its process if several were asked for.
+// thread names a thread: `thread 813 "worker-2"`, with its process if several were asked for; one that is all of its
+// process is called by that.
 func (g *Graph) thread(tid int) string {
 	t := g.Facts.Thread(tid)
 	if t == nil {
 		return fmt.Sprintf("thread %d", tid)
 	}
+	several := len(g.Facts.Processes) > 1
+	whole := several && tid == t.Process.PID && len(t.Process.Threads) == 1
 	words := fmt.Sprintf("thread %d", tid)
+	if whole {
+		words = fmt.Sprintf("process %d", tid)
+	}
 	if t.name() != "" {
 		words += " " + text.Quote(t.name())
 	}
-	if len(g.Facts.Processes) > 1 {
+	if several && !whole {
 		words += fmt.Sprintf(" of process %d", t.Process.PID)
 	}
 	return words

@@ -113,7 +113,7 @@ func startExample(t *testing.T, dir, program string) string {
 	await(t, "the threads of "+program, func() bool { return len(threadsOf(c.Process.Pid)) == threads })
 	if program != "hot" {
 		await(t, "all threads sleep", func() bool {
-			o := show(t, "--waits", strconv.Itoa(c.Process.Pid))
+			o := show(t, "--waits", "-v", strconv.Itoa(c.Process.Pid))
 			return strings.Count(o.stdout, "  S  ") >= 3 || strings.Contains(o.stdout, "deadlock:")
 		})
 	}
@@ -142,7 +142,7 @@ func missing(want, got string) string {
 }
 
 var (
-	figure = regexp.MustCompile(`0x[0-9a-f]+|\b\d[\d.,]*`)
+	figure = regexp.MustCompile(`0x[0-9a-f]+(?:…[0-9a-f]+)?|\b\d[\d.,]*`)
 	unit   = regexp.MustCompile(`N (?:ns|µs|ms|s)\b`)          // of a time that is in another unit on another day
 	busy   = regexp.MustCompile(`, \d+ later than the others`) // of a machine that has other things to do
 	line   = regexp.MustCompile(`(?:deadlock|hang|worker)\.(?:c|py):\d+`)

@@ -113,7 +113,7 @@ var lockTests = []struct {
 		`^  thread {t0} "locks.*" waits for mutex {m1} held by {t1} "`,
 		`^  thread {t1} "locks.*" waits for mutex {m0} held by {t0} "`,
 		`^  none of them ran in the `},
-		muslWant: []string{`^thread {t0} "locks.*  S  waits for mutex {m1}, musl does not record`,
+		muslWant: []string{`^{t0} "locks.*  S  waits for mutex {m1}, musl does not record`,
 			`^no deadlock found`}},
 	{scenario: "abba-recursive", want: abbaOf("recursive mutex"), muslWant: abbaOf("recursive mutex")},
 	{scenario: "abba-errorcheck", want: abbaOf("error-checking mutex"), muslWant: abbaOf("error-checking mutex")},
@@ -126,9 +126,9 @@ var lockTests = []struct {
 		`^no deadlock found`}, never: `^deadlock`,
 		muslWant: []string{`musl does not record.*, with a time limit`}},
 	{scenario: "abba-inherit", want: []string{
-		`^thread {t0} .* waits for priority-inheritance mutex {m1} held by {t1} "`,
-		`^thread {t1} .*  S  parked for ever by libc`}, never: `^deadlock`,
-		muslWant: []string{`^thread {t1} .*  S  parked for ever by libc`}},
+		`^{t0} .* waits for priority-inheritance mutex {m1} held by {t1} "`,
+		`^{t1} .*  S  parked for ever by libc`}, never: `^deadlock`,
+		muslWant: []string{`^{t1} .*  S  parked for ever by libc`}},
 	{scenario: "ring", want: []string{
 		`^deadlock: 3 threads wait for each other$`,
 		`^  thread {t2} .* waits for mutex {m0} held by {t0} "`,
@@ -138,65 +138,65 @@ var lockTests = []struct {
 		`^  thread {t0} .* waits for mutex {m0} held by itself$`}},
 	{scenario: "self-robust", want: []string{`^  thread {t0} .* waits for robust mutex {m0} held by itself$`}},
 	{scenario: "exited", want: []string{
-		`^thread {t3} .* waits for mutex 0x\w+, held by thread {t1}, which has exited$`}, never: `^deadlock`},
+		`^{t3} .* waits for mutex 0x\w+, held by thread {t1}, which has exited$`}, never: `^deadlock`},
 	{scenario: "exited-inherit", want: []string{`^thread {t3} ".*" is parked for ever by libc`}, never: `^deadlock`},
-	{scenario: "exited-recursive", muslWant: []string{`^thread {t3} .* waits for recursive mutex .* has exited$`},
-		want: []string{`^thread {t3} .* waits for recursive mutex 0x\w+, held by thread {t1}, which has exited$`}},
+	{scenario: "exited-recursive", muslWant: []string{`^{t3} .* waits for recursive mutex .* has exited$`},
+		want: []string{`^{t3} .* waits for recursive mutex 0x\w+, held by thread {t1}, which has exited$`}},
 	{scenario: "two-processes", want: []string{
 		`^deadlock: 2 threads wait for each other$`,
-		`^  thread {pid} ".*" of process {pid} waits for mutex 0x\w+ held by {child} ".*" of process {child} "`,
-		`^  thread {child} ".*" of process {child} waits for mutex 0x\w+ held by {pid} "`},
+		`^  process {pid} ".*" waits for mutex 0x\w+ held by {child} ".*" of process {child} "`,
+		`^  process {child} ".*" waits for mutex 0x\w+ held by {pid} "`},
 		muslWant: []string{`musl does not record`}},
 	{scenario: "two-processes-robust", want: []string{
-		`^  thread {child} ".*" of process {child} waits for robust mutex 0x\w+ held by {pid} "`},
-		muslWant: []string{`^  thread {child} ".*" of process {child} waits for robust mutex 0x\w+ held by {pid} "`}},
+		`^  process {child} ".*" waits for robust mutex 0x\w+ held by {pid} "`},
+		muslWant: []string{`^  process {child} ".*" waits for robust mutex 0x\w+ held by {pid} "`}},
 	{scenario: "forked", want: []string{
 		`locked by thread {t0} when the process was forked, never unlocked here$`}, never: `^deadlock`},
 	{scenario: "upgrade", want: []string{
 		`^cycle of waits: nobody but these 3 threads could end one of their waits`,
 		`waits for rwlock 0x\w+, held by 2 readers, and rwlocks do not record which$`}, never: `^deadlock`},
 	{scenario: "reader", want: []string{
-		`^thread {t0} .*  S  waits for rwlock {rw}, held by 1 reader, and rwlocks do not record which$`},
+		`^{t0} .*  S  waits for rwlock {rw}, held by 1 reader, and rwlocks do not record which$`},
 		never:    `rwlock.*held by \d+ "`,
 		muslWant: []string{`waits for rwlock {rw}, musl does not record which readers`}},
-	{scenario: "writer", want: []string{`^thread {t1} .*  S  waits for rwlock {rw} held by {t0} "`},
+	{scenario: "writer", want: []string{`^{t1} .*  S  waits for rwlock {rw} held by {t0} "`},
 		muslWant: []string{`waits for rwlock or semaphore {rw}, musl does not record`}},
 	{scenario: "writers", want: []string{
 		`^2 threads wait for thread {t0} "`,
-		`^thread {t1} .*  S  waits for mutex {m0} held by {t0} "`,
-		`^thread {t2} .*  S  waits for rwlock {rw} held by {t1} "`}},
+		`^{t1} .*  S  waits for mutex {m0} held by {t0} "`,
+		`^{t2} .*  S  waits for rwlock {rw} held by {t1} "`}},
 	{scenario: "cond", want: []string{
-		`^thread {t0} .*  S  waits for condition variable {cond} \(with mutex {m0}\)$`}, never: `^deadlock|^cycle`,
-		muslWant: []string{`^thread {t0} .*  S  waits for condition variable {cond} \(with mutex {m0}\)$`}},
+		`^{t0} .*  S  waits for condition variable {cond} \(with mutex {m0}\)$`}, never: `^deadlock|^cycle`,
+		muslWant: []string{`^{t0} .*  S  waits for condition variable {cond} \(with mutex {m0}\)$`}},
 	{scenario: "cond-held", want: []string{`^3 threads .*  S  waits for mutex {m0} held by {t3} "`},
 		muslWant: []string{`  S  waits for mutex {m0}, musl does not record`}},
 	{scenario: "cond-moved", muslWant: []string{
-		`^thread {t1} .*  S  waits for mutex {m0}`, `moved there from its condition variable`}},
+		`^{t1} .*  S  waits for mutex {m0}`, `moved there from its condition variable`}},
 	{scenario: "cond-stuck", want: []string{
 		`^cycle of waits: nobody but these 2 threads`,
 		`^  thread {pid} .* waits for thread {t0} ".*" to end`}, never: `^deadlock`,
 		muslWant: []string{`^cycle of waits: nobody but these 2 threads`}},
 	{scenario: "sem", want: []string{`  S  waits for semaphore {sem}$`},
 		muslWant: []string{`  S  waits for rwlock or semaphore {sem}`}},
-	{scenario: "stack-sem", want: []string{`^thread {t0} .*  S  waits for semaphore 0x\w+$`}, never: `parked`},
+	{scenario: "stack-sem", want: []string{`^{t0} .*  S  waits for semaphore 0x\w+$`}, never: `parked`},
 	{scenario: "stack-cond", want: []string{
-		`^thread {t0} .*  S  waits for condition variable 0x\w+ \(with mutex {m0}\)$`}, never: `parked`},
+		`^{t0} .*  S  waits for condition variable 0x\w+ \(with mutex {m0}\)$`}, never: `parked`},
 	{scenario: "spin", never: `^deadlock|held by`,
-		want:     []string{`^thread {t1} .*  R$`, `^no thread waits for another$`},
-		muslWant: []string{`^thread {t1} .*  R$`, `^no thread waits for another$`}},
+		want:     []string{`^{t1} .*  R$`, `^no thread waits for another$`},
+		muslWant: []string{`^{t1} .*  R$`, `^no thread waits for another$`}},
 	{scenario: "once", symbols: true, want: []string{
-		`^thread {t1} .*  S  waits for pthread_once 0x\w+, who runs it is not recorded$`}},
+		`^{t1} .*  S  waits for pthread_once 0x\w+, who runs it is not recorded$`}},
 	{scenario: "barrier", want: []string{`  S  waits for barrier {barrier} \(1 of 3 threads have come\)$`}},
 	{scenario: "join", want: []string{
 		`^deadlock: 2 threads wait for each other$`,
 		`^  thread {t0} .* waits for thread {t1} ".*" to end`,
 		`^  thread {t1} .* waits for mutex {m0} held by {t0} "`},
-		muslWant: []string{`^thread {t0} .*  S  waits for thread {t1} ".*" to end`}},
-	{scenario: "stdio", want: []string{`^thread {t1} .*  S  waits for lock of a stdio FILE 0x\w+ held by {t0} "`},
-		muslWant: []string{`^thread {t1} .*  S  waits for lock of a stdio FILE 0x\w+ held by {t0} "`}},
+		muslWant: []string{`^{t0} .*  S  waits for thread {t1} ".*" to end`}},
+	{scenario: "stdio", want: []string{`^{t1} .*  S  waits for lock of a stdio FILE 0x\w+ held by {t0} "`},
+		muslWant: []string{`^{t1} .*  S  waits for lock of a stdio FILE 0x\w+ held by {t0} "`}},
 	{scenario: "handler", amd64: true, want: []string{
 		`^thread {t3} ".*" waits for thread {t1} "`,
-		`^thread {t1} .* below a signal handler: waits for mutex {m0} held by {t0} "`}},
+		`^{t1} .* below a signal handler: waits for mutex {m0} held by {t0} "`}},
 	{scenario: "malloc", symbols: true, want: []string{
 		`^perhaps a deadlock: the thread seems to wait for itself, which is not proven$`,
 		`^  thread {t0} .* waits for malloc arena 0x\w+ held by itself, as stacks show$`}, never: `^deadlock`},
@@ -299,7 +299,7 @@ func checkWaits(t *testing.T, l *locked, want []string, never string, args ...st
 	t.Helper()
 	var missing string
 	for try := 0; ; try++ {
-		o := show(t, append([]string{"--waits", "--color=never"}, args...)...)
+		o := show(t, append([]string{"--waits", "-v", "--color=never"}, args...)...)
 		lines := strings.Split(o.stdout, "\n")
 		missing = ""
 		for _, w := range want {

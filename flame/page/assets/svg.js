@@ -75,7 +75,7 @@ function start(data) {
 		if (view.oldTotal) s += ', ' + pointsOf(view, i);
 		return s;
 	};
-	const ofAll = () => (S.wait || !type.waiting ? ' of all' : ' of what did not wait');
+	const ofAll = () => (S.wait || !type.waiting ? ' of all' : ' of time without waits');
 	// sum adds the values up when what waits is folded away or shown.
 	function sum() {
 		if (folded === !S.wait) return;

@@ -244,7 +244,7 @@ for (const form of ['html', 'svg']) await check(`what waits is folded away at fi
 	if (form === 'svg') holds(!/epoll_wait/.test(await drawn()), 'a wait is drawn');
 	await search(page, '^hash$');
 	equal((await text(page, '#share')).replace(/.* · /, ''), share(want.hash, want.total - want.waiting) +
-		' of what did not wait', 'share of hash');
+		' of time without waits', 'share of hash');
 	await blur(page);
 	await button.click();
 	equal(await button.innerText(), `Hide waits (${percentage} %)`, 'switch, shown');
@@ -290,7 +290,7 @@ await check('search and threads give shares of what is shown', 'shop.html', {}, 
 		{hasText: 'worker'}).locator('em');
 	await page.keyboard.press('w');
 	await search(page, '^hash$');
-	holds((await text(page, '#share')).endsWith(share(want.hash, shown) + ' of what did not wait'),
+	holds((await text(page, '#share')).endsWith(share(want.hash, shown) + ' of time without waits'),
 		`share is ${await text(page, '#share')}`);
 	holds((await page.locator('#share').getAttribute('title')).endsWith('shares are of ' + shown),
 		'the title does not tell the whole');

@@ -124,5 +124,5 @@ const whole = () => {
 	return S.range || S.chart >= 0 ? V.view.total[0] : t.total - (S.wait ? 0 : t.waiting || 0);
 };
 // ofAll says what shares of everything are of.
-const ofAll = () => (S.wait || !head.types[S.type].waiting ? ' of all' : ' of what did not wait');
+const ofAll = () => (S.wait || !head.types[S.type].waiting ? ' of all' : ' of time without waits');
 const amount = v => quantity(v, unit());
