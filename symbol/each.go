@@ -49,9 +49,10 @@ func MayDefine(m *module.Module, label, name string) (may bool) {
 
 // contains reports whether the strings of t hold name.
 func (t *rawTable) contains(name string) bool {
-	const piece = 1 << 20
+	const piece, sample = 1 << 20, 4 << 10
+	rare := rarest(t.strings[:min(sample, len(t.strings))], name)
 	for at := 0; at < len(t.strings); at += piece {
-		if bytes.Contains(t.strings[at:min(at+piece+len(name)-1, len(t.strings))], []byte(name)) {
+		if indexBy(t.strings[at:min(at+piece+len(name)-1, len(t.strings))], name, rare) >= 0 {
 			return true
 		}
 		if len(t.strings) > piece {
@@ -59,4 +60,34 @@ func (t *rawTable) contains(name string) bool {
 		}
 	}
 	return false
+}
+
+// rarest is where in name the byte is that sample has least often.
+func rarest(sample []byte, name string) (at int) {
+	least := len(sample) + 1
+	for i := range len(name) {
+		if n := bytes.Count(sample, []byte{name[i]}); n < least {
+			at, least = i, n
+		}
+	}
+	return at
+}
+
+// indexBy is where b holds name for the first time, -1 if it does not. It goes from one byte name[rare] to the next,
+// which is what it takes: names begin with an underscore mostly, as each twentieth byte of such strings is one.
+func indexBy(b []byte, name string, rare int) int {
+	if name == "" {
+		return 0
+	}
+	for at := rare; at < len(b); at++ {
+		next := bytes.IndexByte(b[at:], name[rare])
+		if next < 0 {
+			return -1
+		}
+		at += next
+		if start := at - rare; len(b)-start >= len(name) && string(b[start:start+len(name)]) == name {
+			return start
+		}
+	}
+	return -1
 }

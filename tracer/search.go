@@ -12,8 +12,8 @@ import (
 	"github.com/fpstack/fpstack/mem"
 )
 
-// searchPages is how many pages are read at once.
-const searchPages = 256
+// searchPages is how many pages are read at once: as many as a processor has in its own cache when they are looked at.
+const searchPages = 64
 
 // searched is what a search reads into: a process has hundreds of mappings, few of them with many pages in memory.
 type searched struct {

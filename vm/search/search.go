@@ -28,6 +28,9 @@ type Memory struct {
 	Also func(m *maps.Mapping) bool
 	// Dead is memory that nothing lives in, ascending: stacks below their stack pointer.
 	Dead maps.Spans
+	// Block is of what length the pieces are in which the runtime has its heap from the kernel, each at a multiple of
+	// it, with objects in no other memory: a power of two. 0: objects may lie in any, as malloc's do.
+	Block mem.Addr
 }
 
 // Extent is how far a search came.
@@ -43,8 +46,8 @@ func (e Extent) Whole() bool { return e.Cut == nil }
 // perStep is how many bytes are looked at in about a nanosecond.
 const perStep = 3
 
-// Each gives look all writable memory without a file, and what Also names, piece by piece, ascending, until it returns false. The pieces
-// begin at a whole word, and are valid until look returns.
+// Each gives look all writable memory without a file, and what Also names, piece by piece, ascending, until it returns
+// false. The pieces begin at a whole word, and are valid until look returns.
 func (m *Memory) Each(look func(at mem.Addr, b []byte) bool) Extent {
 	var e Extent
 	if m.Search == nil || m.Table == nil {
@@ -52,11 +55,15 @@ func (m *Memory) Each(look func(at mem.Addr, b []byte) bool) Extent {
 	}
 	all := m.Table.All()
 	for i := range all {
-		if !isObjects(&all[i]) && (m.Also == nil || !m.Also(&all[i])) {
+		part, ok := m.objects(all[i])
+		if m.Also != nil && m.Also(&all[i]) {
+			part, ok = all[i], true
+		}
+		if !ok {
 			continue
 		}
 		stopped := false
-		err := m.Search(&all[i], func(at mem.Addr, b []byte) bool {
+		err := m.Search(&part, func(at mem.Addr, b []byte) bool {
 			switch {
 			case e.Bytes+int64(len(b)) > m.Most:
 				e.Cut = fmt.Errorf("no more than %d MB of its memory were searched", m.Most>>20)
@@ -79,12 +86,24 @@ func (m *Memory) Each(look func(at mem.Addr, b []byte) bool) Extent {
 	return e
 }
 
-// isObjects reports whether objects of a runtime may lie in a mapping.
-func isObjects(m *maps.Mapping) bool {
+// objects is the part of a mapping in which objects of a runtime may lie, false for none. What is in front of the first
+// block is no part: the kernel makes one mapping of neighbours. What brk(2) gave and the stack of the first thread are
+// no blocks of anybody.
+func (m *Memory) objects(of maps.Mapping) (part maps.Mapping, ok bool) {
 	const objects = maps.Read | maps.Write
-	anonymous := m.Path == "" || m.Path == "[heap]" || strings.HasPrefix(m.Path, "[anon") ||
-		strings.HasPrefix(m.Path, "[stack")
-	return m.Inode == 0 && m.Perm&objects == objects && anonymous
+	if of.Inode != 0 || of.Perm&objects != objects {
+		return of, false
+	}
+	mapped := of.Path == "" || strings.HasPrefix(of.Path, "[anon")
+	if m.Block == 0 {
+		return of, mapped || of.Path == "[heap]" || strings.HasPrefix(of.Path, "[stack")
+	}
+	start := (of.Start + m.Block - 1) &^ (m.Block - 1)
+	if start < of.Start || start >= of.End {
+		return of, false
+	}
+	of.Start = start
+	return of, mapped
 }
 
 // living gives look b without what is dead of it.

@@ -82,3 +82,25 @@ func TestCut(t *testing.T) {
 		}
 	}
 }
+
+// TestBlock: where a runtime has its heap in blocks at multiples of their length, what cannot be in one is not looked
+// at: memory in front of the first, what brk gave, and the stack of the first thread.
+func TestBlock(t *testing.T) {
+	table := maps.NewTable([]maps.Mapping{
+		{Start: 0x1800, End: 0x4000, Perm: writable},
+		{Start: 0x4800, End: 0x5000, Perm: writable},
+		{Start: 0x6000, End: 0x8000, Perm: writable, Path: "[heap]"},
+		{Start: 0x9000, End: 0xa000, Perm: writable, Path: "[anon:v8]"},
+		{Start: 0xb000, End: 0xc000, Perm: writable, Path: "[stack]"},
+		{Start: ^mem.Addr(0x7ff), End: ^mem.Addr(0), Perm: writable}, // no multiple of it comes behind
+	})
+	m := search.Memory{Search: bytesOf, Table: table, Most: 1 << 20, Block: 0x1000}
+	var got []string
+	e := m.Each(func(at mem.Addr, b []byte) bool {
+		got = append(got, fmt.Sprintf("%#x", uint64(at)))
+		return true
+	})
+	if want := "[0x2000 0x2800 0x3000 0x3800 0x9000 0x9800]"; fmt.Sprint(got) != want || !e.Whole() {
+		t.Errorf("%v, %v; want %s", got, e.Cut, want)
+	}
+}

@@ -69,7 +69,7 @@ func (r *Runtime) newScan(s *snapshot.Snapshot) *scan {
 		waiters: map[mem.Addr][]heap.Waiter{}, of: map[mem.Addr]moment.Part{},
 		functions: map[heap.Shared]bool{}}
 	c.memory = search.Memory{Search: r.image.search, Table: r.image.table, Most: maxSearched, Budget: r.budget,
-		Dead: r.deadStacks(s)}
+		Dead: r.deadStacks(s), Block: heapPage}
 	c.view = view.From(c.moment)
 	c.heap = r.heap(&c.view)
 	return c
