@@ -19,7 +19,8 @@ func (in *dumpReader) wait() (*profile.Wait, error) {
 	var err error
 	w := &profile.Wait{Text: in.text(doc.Text, &err), Brief: in.text(doc.Brief, &err),
 		Kind: in.text(doc.Kind, &err), Name: in.text(doc.Name, &err),
-		Addr: optional(doc.Address, &err), With: optional(doc.With, &err), Mode: profile.WaitMode(in.text(doc.Mode, &err)),
+		Addr: optional(doc.Address, &err), With: optional(doc.With, &err),
+		Mode: profile.WaitMode(in.text(doc.Mode, &err)),
 		Sort: profile.WaitSort(in.text(doc.Sort, &err)), Peer: in.text(doc.Peer, &err),
 		Certainty: in.text(doc.Certainty, &err),
 		Timed:     doc.Timed, Left: time.Duration(doc.Left), Length: time.Duration(doc.Length), Lost: doc.Lost,

@@ -145,7 +145,8 @@ func TestWaitsTextIsShort(t *testing.T) {
 	}
 	w := &profile.Waits{Waiting: 3, Processes: []profile.Process{{PID: 7, Comm: "p"}, {PID: 9, Comm: "q"}},
 		Threads: []profile.WaitingThread{
-			wait(7, "waits for mutex 0x55d2f07940e0 held by 8", profile.Wait{Addr: 0x55d2f07940e0, Mode: profile.WaitOne}),
+			wait(7, "waits for mutex 0x55d2f07940e0 held by 8",
+				profile.Wait{Addr: 0x55d2f07940e0, Mode: profile.WaitOne}),
 			wait(8, "waits for condition variable 0x55d2f0010040 (with mutex 0x7f1122334455)",
 				profile.Wait{Addr: 0x55d2f0010040, With: 0x7f1122334455}),
 			wait(10, "waits for mutex 0x55d2f0020040", profile.Wait{Addr: 0x55d2f0020040, Mode: profile.WaitOne}),

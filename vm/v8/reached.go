@@ -204,7 +204,9 @@ func (g *reach) level() {
 	}
 	g.reset()
 	var hits []hit
-	extent := g.memory.Each(func(start mem.Addr, b []byte) bool {
+	memory := g.memory
+	memory.Block = 0 // what C++ holds, it has anywhere
+	extent := memory.Each(func(start mem.Addr, b []byte) bool {
 		return words.In(b, func(i, number int) bool {
 			hits = append(hits, hit{start + mem.Addr(i), number})
 			return len(hits) < maxHits
