@@ -57,11 +57,11 @@ func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) (ha
 	}
 	sampling := ctx
 	if tree.Hurried {
-		to.Patience = r.o.grace / 2
+		to.Patience = max(r.o.grace/2, leastPatience)
 		o.at = capture.Hurried
 		if until, ok := ctx.Deadline(); ok {
 			var cancel context.CancelFunc
-			sampling, cancel = context.WithTimeout(ctx, max(0, time.Until(until)-forWriting))
+			sampling, cancel = context.WithTimeout(ctx, time.Until(until)-min(forWriting, r.o.grace/2))
 			defer cancel()
 		}
 	}
@@ -117,3 +117,7 @@ func (r *runner) close(status int, began time.Time) {
 
 // forWriting is how much of the time after a signal is left for what was captured to be named and written.
 const forWriting = 500 * time.Millisecond
+
+// leastPatience is how long files may take after a signal, however short the grace: what is known without a stop is
+// worth it, and a capture that is overdue keeps nobody.
+const leastPatience = time.Second

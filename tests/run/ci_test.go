@@ -3,6 +3,7 @@
 package run
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -276,4 +277,30 @@ func laterThan(t *testing.T, major, minor int) bool {
 	a, _ := strconv.Atoi(f[0])
 	i, _ := strconv.Atoi(f[1])
 	return a > major || a == major && i >= minor
+}
+
+// TestReportOfAShortGrace: however short the time after a signal, what is known without a stop is in the report, and
+// what could not be had with its reason.
+func TestReportOfAShortGrace(t *testing.T) {
+	t.Parallel()
+	for _, grace := range []string{"0.01", "0.3"} {
+		word, dir := mark(), filepath.Join(t.TempDir(), "report")
+		j := start(t, []string{"CI=true"}, fpstack, "run", "--grace", grace, "--report", dir, "--", "sleep", word)
+		await(t, "it runs", func() bool { return len(marked(word)) > 1 })
+		j.Process.Signal(syscall.SIGTERM)
+		out, _ := j.end(t)
+		var doc struct {
+			Processes []struct{ PID int }
+			Verdict   *struct{ Lacks []string }
+			Dumps     []struct{}
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "hang.json"))
+		if err == nil {
+			err = json.Unmarshal(text, &doc)
+		}
+		if err != nil || len(doc.Processes) != 1 || doc.Verdict == nil ||
+			len(doc.Dumps) == 0 && len(doc.Verdict.Lacks) == 0 {
+			t.Errorf("grace %s: %v, %+v\n%s", grace, err, doc, out)
+		}
+	}
 }
