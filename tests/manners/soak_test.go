@@ -80,11 +80,16 @@ func (l *soakLane) generation() {
 			l.whole(c.pid)
 		}
 		l.checkFree(c.pid)
+		l.lookAtStalls(c)
 	}
 	if err := unix.Kill(c.pid, unix.SIGTERM); err != nil {
 		l.t.Fatal(err)
 	}
-	r := parseReport(c.next(l.t, 2*patience+life/4))
+	line := c.next(l.t, 2*patience+life/4)
+	for ; strings.HasPrefix(line, stalled); line = c.next(l.t, 2*patience+life/4) {
+		l.t.Logf("%s\n%s", line, look(c.pid))
+	}
+	r := parseReport(line)
 	if !strings.HasPrefix(r.text, "ok ") {
 		l.t.Errorf("the processes noticed: %s", r.text)
 	}

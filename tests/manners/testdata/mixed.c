@@ -35,7 +35,7 @@ static const char *const names[ROLES] = {"signals", "forks", "vforks", "execs", 
 
 /* What all processes share; it lasts through exec. */
 static struct book {
-	int over;
+	int over, ready;
 	long done[ROLES], faults[ROLES];
 	long sent, received;          /* real-time signals */
 	long asked, answered;         /* SIGUSR1 */
@@ -68,10 +68,22 @@ static void expect(const char *what, long got, long want) {
 		fault(what, got);
 }
 
+/* late reports whether a wait that has begun then has lasted too long. Of one that has lasted for a quarter of that it
+   says so, once, to a test that reads it: it looks at what holds it. */
+static int late(long begun, int *said, const char *what) {
+	long waited = now_us() - begun;
+	if (waited > PATIENCE_US / 4 && !*said && __atomic_load_n(&book->ready, __ATOMIC_SEQ_CST)) {
+		*said = 1;
+		dprintf(1, "stalled %d %s: %s\n", getpid(), names[me], what);
+	}
+	return waited > PATIENCE_US;
+}
+
 /* reached waits until *n is at least want. */
 static void reached(const char *what, long *n, long want) {
-	for (long end = now_us() + PATIENCE_US; seen(n) < want; live_sleep_us(200))
-		if (now_us() > end) {
+	int said = 0;
+	for (long begun = now_us(); seen(n) < want; live_sleep_us(200))
+		if (late(begun, &said, what)) {
 			fault(what, want - seen(n));
 			return;
 		}
@@ -249,8 +261,9 @@ static void stops(void) {
 
 /* trace makes a request that is refused while somebody else traces. */
 static void trace(long request, pid_t pid) {
-	for (long end = now_us() + PATIENCE_US; ptrace(request, pid, 0, 0) != 0; live_sleep_us(500)) {
-		if (errno != EPERM || now_us() > end) {
+	int said = 0;
+	for (long begun = now_us(); ptrace(request, pid, 0, 0) != 0; live_sleep_us(500)) {
+		if (errno != EPERM || late(begun, &said, "ptrace")) {
 			fault("ptrace", request);
 			return;
 		}
@@ -440,9 +453,10 @@ static void run(enum role role, long threads) {
 
 /* finish waits until a role has ended what it began. */
 static void finish(enum role role, pid_t pid) {
-	int status = 0;
-	for (long end = now_us() + PATIENCE_US + 5000000; waitpid(pid, &status, WNOHANG) == 0; live_sleep_us(1000))
-		if (now_us() > end) {
+	int status = 0, said = 0;
+	me = role;
+	for (long begun = now_us(); waitpid(pid, &status, WNOHANG) == 0; live_sleep_us(1000))
+		if (late(begun, &said, "its end") && now_us() - begun > PATIENCE_US + 5000000) {
 			count(&book->stuck);
 			dprintf(2, "mixed: %s: process %d does not end\n", names[role], pid);
 			(void)!system("ps -eLo pid,tid,ppid,ni,stat,wchan:24,args | grep '[m]ixed' >&2");
@@ -450,7 +464,6 @@ static void finish(enum role role, pid_t pid) {
 			waitpid(pid, &status, 0);
 			return;
 		}
-	me = role;
 	expect("status of the role", status, 0);
 }
 
@@ -505,6 +518,7 @@ int main(int argc, char **argv) {
 	for (enum role role = 0; role < ROLES; role++)
 		reached("begins", &book->done[role], 1);
 	live_ready();
+	__atomic_store_n(&book->ready, 1, __ATOMIC_SEQ_CST);
 	sigwait(&end, &sig);
 	__atomic_store_n(&book->over, 1, __ATOMIC_SEQ_CST);
 	for (enum role role = 0; role < ROLES; role++)
