@@ -31,9 +31,9 @@ func (l *soakLane) lookAtStalls(c *target) {
 	}
 }
 
-// look is what holds the tree below pid, twice, with a second in between: the load, the states of all threads, and those
-// of whoever traces one and is not of the tree. A thread that is in a trace stop, or is traced, both times is held by
-// the tracer; where none is and threads are ready to run (R) it is the load.
+// look is what holds the tree below pid, twice, with a second in between: the load, the states of all threads, and
+// those of whoever traces one and is not of the tree. A thread that is in a trace stop, or is traced, both times is
+// held by the tracer; where none is and threads are ready to run (R) it is the load.
 func look(pid int) string {
 	var b strings.Builder
 	for i := range 2 {
