@@ -1,6 +1,7 @@
 package waits
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,17 +21,31 @@ func (g *Graph) briefly(w *Wait) string {
 	case sort == profile.SortConnection && w.Socket != nil:
 		return "waits for a connection to " + text.Escape(w.Socket.Address)
 	case sort == profile.SortSocketData && w.Socket != nil:
-		return "reads " + w.Socket.peer() + g.of(w.Wakers, w.TID, " of ")
+		return "reads " + w.Socket.peer() + g.of(w.Wakers, w.TID, " of ") + w.unseen()
 	case sort == profile.SortSocketRoom && w.Socket != nil:
-		return "writes to " + w.Socket.peer() + ", which is full" + g.of(w.Wakers, w.TID, ", read by ")
+		return "writes to " + w.Socket.peer() + ", which is full" + g.of(w.Wakers, w.TID, ", read by ") + w.unseen()
 	case sort == profile.SortPipeData && w.onlyBy(g.pid(w)):
 		return "reads a pipe that only it can write to"
 	case sort == profile.SortPipeData:
-		return "reads a pipe" + g.of(w.Wakers, w.TID, " from ")
+		return "reads a pipe" + g.of(w.Wakers, w.TID, " from ") + w.unseen()
 	case sort == profile.SortPipeRoom:
-		return "writes to a full pipe" + g.of(w.Wakers, w.TID, ", read by ")
+		return "writes to a full pipe" + g.of(w.Wakers, w.TID, ", read by ") + w.unseen()
 	case sort == profile.SortTerminalInput:
 		return strings.TrimSpace("reads terminal " + text.Escape(w.Object.Name))
+	}
+	return ""
+}
+
+// unseen says why nobody is named who has the other end of a pipe or a socket, and what is odd about who has it, with a
+// comma before it; "" where there is nothing to say.
+func (w *Wait) unseen() string {
+	switch {
+	case w.Note != "":
+		return ", " + text.Escape(w.Note)
+	case w.Socket != nil && w.Socket.PeerErr != "":
+		return ", " + text.Escape(w.Socket.PeerErr)
+	case w.Socket == nil && len(w.Wakers) == 0 && w.Unlisted != "":
+		return ", " + text.Escape(w.Unlisted)
 	}
 	return ""
 }
@@ -71,7 +86,7 @@ var families = map[string]string{"tcp": "TCP", "tcp6": "TCP", "udp": "UDP", "udp
 func (e *Endpoint) peer() string {
 	name := families[e.Family]
 	if name == "" {
-		name = text.Escape(e.Family) + " socket"
+		name = cmp.Or(text.Escape(e.Family), "a") + " socket"
 	}
 	if e.PeerAddress != "" {
 		return name + " " + text.Escape(e.PeerAddress)

@@ -379,7 +379,7 @@ func TestWaitsOfLanguages(t *testing.T) {
 func TestDumpOfADeadlock(t *testing.T) {
 	t.Parallel()
 	l := startLocked(t, "locks", "ring").settled(t)
-	o := show(t, "-p", strconv.Itoa(l.pid))
+	o := show(t, "-v", "-p", strconv.Itoa(l.pid))
 	for _, want := range []string{"deadlock: 3 threads wait for each other\n",
 		fmt.Sprintf("waits for mutex %s held by %s \"locks\"\n", l.said["m1"], l.said["t1"]),
 		"  1 thread behind: " + l.said["t3"] + "\n"} {
