@@ -51,23 +51,30 @@ func Variables(m *module.Module, names ...string) (map[string]Variable, error) {
 	return out, err
 }
 
-// Large finds the variable of a name in .symtab of m among those of at least so many bytes: few are, and of the others
-// no name is read. It is false if there is none, or the table could not be read.
+// Large finds the variable of a name in .symtab of m among those that can be written and have at least so many bytes:
+// few are, and of the others no name is read, which are most of a table. It is false if there is none, or the table
+// could not be read.
 func Large(m *module.Module, name string, least uint64) (v Variable, ok bool) {
 	err := module.Guard(m.Path, func() error {
 		t := newTable(m, ".symtab", 0)
 		if t == nil || !m.Budget().Spend(int64(len(t.data))/bytesAStep) {
 			return nil
 		}
-		for i := 0; i < t.count() && !ok; i++ {
-			t.done(i)
-			if of, defined := t.object(i); defined && of.Size >= least {
+		writable := loaded(m, module.PFW)
+		for from := 0; from < t.count() && !ok; from += piece {
+			upto := min(from+piece, t.count())
+			for i := from; i < upto && !ok; i++ {
+				if of, defined := t.object(i); !defined || of.Size < least {
+					continue
+				} else if _, may := writable.Find(uint64(of.Addr)); !may {
+					continue
+				}
 				var found []byte
 				found, v, ok = t.variable(i, len(name))
 				ok = ok && string(found) == name
 			}
+			t.done(upto)
 		}
-		t.done(t.count())
 		return nil
 	})
 	if !ok || err != nil {
