@@ -86,11 +86,9 @@ func (r *Runtime) current(t *snapshot.Thread, v *view.View, g, m, g0 *words) (ui
 		return at != 0 && at%wordSize == 0 && g.read(v, at, gWords) == nil && m.read(v, g[gM], mWords) == nil &&
 			g0.read(v, m[mG0], gWords) == nil && g0[gM] == g[gM]
 	}
-	if t.HasTP && t.TP != 0 {
-		for _, offset := range r.tls {
-			if at, err := v.Word(t.TP + mem.Addr(offset)); err == nil && belongs(at) {
-				return at, true
-			}
+	if t.HasTP && t.TP != 0 && r.tls != 0 {
+		if at, err := v.Word(t.TP + mem.Addr(r.tls)); err == nil && belongs(at) {
+			return at, true
 		}
 	}
 	reg, ok := register[t.Arch]

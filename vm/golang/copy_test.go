@@ -46,7 +46,7 @@ func drawThread() *memory.Image {
 func TestCopy(t *testing.T) {
 	i := drawThread()
 	m := &drawn{Range: i.Range()}
-	r := &Runtime{tls: []int64{-8}}
+	r := &Runtime{tls: -8}
 	th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true, Syscall: &snapshot.Syscall{SP: 0x7f2000}}
 	f := snapshot.Fetcher{Budget: snapshot.CopyBudget}
 	f.Budget.Time = time.Hour
@@ -84,7 +84,7 @@ func TestCopyOfForeign(t *testing.T) {
 	m := &drawn{Range: i.Range()}
 	th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true}
 	var f snapshot.Fetcher
-	f.Run([]snapshot.Copier{&Runtime{tls: []int64{-8}}}, th, m)
+	f.Run([]snapshot.Copier{&Runtime{tls: -8}}, th, m)
 	if m.bytes > 8+112 || m.calls > 3 {
 		t.Errorf("%d calls, %d bytes", m.calls, m.bytes)
 	}
@@ -98,7 +98,7 @@ func TestCopyOfDeepStack(t *testing.T) {
 	th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true, Syscall: &snapshot.Syscall{SP: 0x7f2000}}
 	f := snapshot.Fetcher{Budget: snapshot.CopyBudget}
 	f.Budget.Time, f.Budget.Bytes = time.Hour, 8+112+320+2*112+1024
-	f.Run([]snapshot.Copier{&Runtime{tls: []int64{-8}}}, th, m)
+	f.Run([]snapshot.Copier{&Runtime{tls: -8}}, th, m)
 	got := mem.NewOverlay(nil, th.Copied...)
 	if used := i.Addr("used"); !got.Holds(used, 512) || got.Holds(used, 2048) {
 		t.Errorf("copied %v, want the begin of the 2048 bytes at %#x", th.Copied, uint64(used))
@@ -134,7 +134,7 @@ func TestCopyOfCallers(t *testing.T) {
 			Syscall: &snapshot.Syscall{SP: 0x7f2000}}
 		f := snapshot.Fetcher{Budget: snapshot.CopyBudget}
 		f.Budget.Time = time.Hour
-		f.Run([]snapshot.Copier{&Runtime{tls: []int64{-8}}}, th, m)
+		f.Run([]snapshot.Copier{&Runtime{tls: -8}}, th, m)
 		got, at := mem.NewOverlay(nil, th.Copied...), i.Addr(tc.sp)
 		missing := tc.want > 0 && (!got.Holds(at, tc.want) || m.calls > 7)
 		if missing || got.Holds(at, tc.want+1) || len(th.Shortfalls) > 0 {
@@ -148,7 +148,7 @@ func TestCopyOfCallers(t *testing.T) {
 func BenchmarkCopy(b *testing.B) {
 	i := drawThread()
 	m := &drawn{Range: i.Range()}
-	r := &Runtime{tls: []int64{-8}}
+	r := &Runtime{tls: -8}
 	th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true, Syscall: &snapshot.Syscall{SP: 0x7f2000}}
 	var f snapshot.Fetcher
 	copiers := []snapshot.Copier{r}
