@@ -112,9 +112,10 @@ func (r *Runtime) Translate(maps func(file, link string) *sourcemap.Map) { r.map
 // String names the runtime in messages.
 func (r *Runtime) String() string { return fmt.Sprintf("V8 %v", r.layout.Version) }
 
-// Err is why builtins are not known, and that this V8 was not tried; nil if they are, or were not wanted.
+// Err is why builtins are not known, that this V8 was not tried, and how many frames there was no room for; nil if all
+// is known that was wanted.
 func (r *Runtime) Err() error {
-	var errs []error
+	errs := []error{r.sites.named.Err()}
 	if why := r.layout.Untried(); why != "" {
 		errs = append(errs, fmt.Errorf("%v in %q: %s", r, r.m.Path, why))
 	}
