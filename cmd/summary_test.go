@@ -35,8 +35,8 @@ func TestRemarks(t *testing.T) {
 			"it takes to start, to follow many threads and to read symbols",
 		"1,000 of 1,000 stacks were cut: the outermost frame was not reached",
 		"2 of 1,000 stacks were read in part after the stop: the outer frames may be of a later moment",
-		"12 samples have frames whose names are not sure: what names them was read after the stop, and may have moved; " +
-			"a frame \"(name not sure)\" stands outside of them",
+		"12 samples have frames whose names are not sure: what names them was read after the stop, and may have " +
+			"moved; a frame \"(name not sure)\" stands outside of them",
 		"1 sample has frames missing that a runtime has, at \"(frames missing)\"", "note"}
 	got := remarks(s)
 	if len(got) != len(want) {

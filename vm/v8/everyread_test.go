@@ -152,7 +152,9 @@ func TestEveryReadFails(t *testing.T) {
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".snapshot"), func(t *testing.T) {
 			n := openRecorded(t, path)
-			n.look = func(path string) (*module.File, error) { return &module.File{Data: []byte("another"), Path: path}, nil }
+			n.look = func(path string) (*module.File, error) {
+				return &module.File{Data: []byte("another"), Path: path}, nil
+			}
 			same := func(r []mem.Range) []mem.Range { return r }
 			count := &memory.Failing{Reader: n.running}
 			want := n.stacks(count, same)

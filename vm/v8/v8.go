@@ -27,6 +27,7 @@ import (
 	"github.com/fpstack/fpstack/symbol/sourcemap"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/vm/suspended"
 	"github.com/fpstack/fpstack/vm/v8/heap"
 	"github.com/fpstack/fpstack/vm/v8/node"
 	"github.com/fpstack/fpstack/vm/v8/wasm"
@@ -55,8 +56,9 @@ type Runtime struct {
 	maps func(file, link string) *sourcemap.Map
 	look func(path string) (*module.File, error) // opens files to compare; nil where there are none
 
-	image  image
-	asyncs asyncCalls // of the last Fibers
+	searched       suspended.Memory
+	table          *maps.Table
+	suspended.List // of async functions
 }
 
 var _ interface {
@@ -92,7 +94,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	}
 	r := newRuntime(layout, tables.builtins(), image.Budget)
 	r.m, r.live, r.node, r.look = m, image.Memory, tables.node(), image.Look
-	r.searches(image)
+	r.searched = suspended.Of(image)
 	return r, nil
 }
 
