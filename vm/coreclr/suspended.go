@@ -245,6 +245,9 @@ func isBoxType(t *metadata.Tables, row uint32) bool {
 // machineOf is the state machine of objects with the MethodTable at a: the last argument of their type.
 func (c *scan) machineOf(a mem.Addr) (*machine, bool) {
 	r, v := c.r, &c.View
+	if _, ok := v.Bytes(a, tableBytes); !ok { // so that it is kept whole: it is searched for by the word of its module
+		return nil, false
+	}
 	f := v.Fields(a)
 	size := f.Uint(tableSize, 4)
 	at, n, err := r.dictionary(v, a)

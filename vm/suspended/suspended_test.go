@@ -116,8 +116,8 @@ func TestProblem(t *testing.T) {
 			p := s.Moment.Part()
 			s.Settle()
 			s.Stayed(p)
-		}, "calls may be missing that have just begun, or who waits for them: 1 objects changed while they were read: " +
-			moment.ErrChanged.Error()},
+		}, "calls may be missing that have just begun, or who waits for them: 1 objects changed while they were " +
+			"read: " + moment.ErrChanged.Error()},
 	} {
 		memory := tc.memory
 		if memory == nil {
