@@ -81,7 +81,7 @@ func (j *judging) of(pid int) *together {
 	}
 	for _, tid := range j.members[pid] {
 		j.steps++
-		p.serves = p.serves || j.servesBy(tid)
+		p.serves = p.serves || j.servesBy(tid) && !j.isHousekeeper(tid)
 		if w := j.waiting[tid]; w != nil && w.Mode == profile.WaitIdle && hasTimer(w) && !isAlarm(p.dump, w) {
 			p.timers = true // who waits for descriptors on behalf of fibers waits until the first of them
 		}
