@@ -148,7 +148,7 @@ func (j *judging) rootVerdict(s *sink) *Verdict {
 	if len(repeats) > 0 && s.kind != Busy {
 		words = fit(words, "; it repeats the same command: "+text.Escape(repeats[0]))
 	}
-	if s.kind.Hung() && len(j.of(s.pid).fibers) == 0 {
+	if s.kind.Hung() && len(j.blamed(s.pid, j.waiting[s.tid])) == 0 {
 		words = fit(words, j.since(s.tid))
 	}
 	v := &Verdict{Kind: s.kind, Sentence: words}
@@ -164,7 +164,7 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 		return c
 	}
 	of := j.of(pid)
-	if _, c.Frame = culpritFiber(d, of.fibers); c.Frame != nil {
+	if _, c.Frame = culpritFiber(d, j.blamed(pid, j.waiting[tid])); c.Frame != nil {
 		return c
 	}
 	t := j.sampled[tid]
@@ -175,7 +175,7 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 		_, c.Frame = culpritFiber(d, of.parked)
 	}
 	if c.Frame == nil && t != nil && t.Loop != nil {
-		_, c.Frame = culpritFiber(d, of.calls)
+		_, c.Frame = culpritFiber(d, of.leaves)
 	}
 	return c
 }

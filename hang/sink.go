@@ -112,7 +112,9 @@ func (j *judging) byRight(s *sink, w *profile.Wait) {
 func (j *judging) hasTimer(pid int, w *profile.Wait) bool {
 	of := j.of(pid)
 	switch {
-	case len(of.fibers) > 0 && of.sleeps:
+	case w.Sort == profile.SortTask:
+		return of.timers && !of.timed
+	case len(of.leaves) > 0 && of.leaves[0].Kind != profile.AsyncCall && of.timed:
 		return false
 	case w.Mode == profile.WaitIdle:
 		return len(of.fibers) == 0 && of.timers
@@ -188,9 +190,12 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		if s.rank == rankLoop && !isKept(t.Loop) {
 			s.rank = rankBlocked // others of its threads may bring something: what they wait for says more
 		}
-	case len(j.of(n.pid).fibers) > 0:
-		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
-		if j.of(n.pid).fibers[0].Wait == profile.FiberLock {
+	case w.Sort == profile.SortTask:
+		j.task(s, w)
+	case len(j.blamed(n.pid, w)) > 0:
+		all := j.blamed(n.pid, w)
+		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid, all)
+		if all[0].Wait == profile.FiberLock {
 			s.rank = rankFiberLock
 		}
 	case w.Listens:
