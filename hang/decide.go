@@ -79,7 +79,7 @@ func (j *judging) kept(sinks []sink) *Verdict {
 // unseen is the verdict where no process could be sampled.
 func (j *judging) unseen() *Verdict {
 	if words := j.ended(); words != "" {
-		return j.moving([]movement{{words, nil}})
+		return j.moving([]movement{{words: words}})
 	}
 	v := &Verdict{Kind: Unknown, Sentence: "no process could be sampled"}
 	if len(j.c.Roots) == 1 && j.processes[j.c.Roots[0]] == nil {

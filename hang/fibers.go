@@ -163,6 +163,18 @@ func itOrThem(n int) string {
 	return "them"
 }
 
+// readyStacks are the stacks of fibers of the program that would run and that no thread runs.
+func readyStacks(d *profile.Dump) (stacks []*profile.Stack) {
+	for i := range d.Fibers {
+		if f := &d.Fibers[i]; f.Wait == profile.FiberRuns && f.TID == 0 && !f.System {
+			if s := fiberStack(d, f); s != nil {
+				stacks = append(stacks, s)
+			}
+		}
+	}
+	return stacks
+}
+
 // culpritFiber is the first of those fibers that runs the user's own code, and where.
 func culpritFiber(d *profile.Dump, all []*profile.Fiber) (*profile.Fiber, *profile.Frame) {
 	for _, f := range all {

@@ -54,7 +54,7 @@ func (j *judging) sink(n *node) sink {
 	case state == "T" || state == "t" || class == Still:
 		s.rank, s.kind, s.does = rankStill, Halted, j.still(n, w)
 	case !j.tree[n.pid] && (class == Spinning || class == Going):
-		s.rank, s.kind, s.does = rankNothing, Moving, j.uses(n.tid)
+		s.rank, s.kind, s.does = rankNothing, Moving, j.cpuOf(n.tid)
 	case class == Spinning:
 		s.rank, s.kind, s.does = j.busy(n)
 	case class == Hungry:
@@ -163,8 +163,8 @@ func (j *judging) waitsForSignals(n *node, w *profile.Wait) bool {
 	return w.Sort == profile.SortPipeData && onlyItself(w, n.pid)
 }
 
-// uses says how much CPU a thread had that nothing more is known of.
-func (j *judging) uses(tid int) string {
+// cpuOf says how much CPU a thread had that nothing more is known of.
+func (j *judging) cpuOf(tid int) string {
 	did := j.c.did(tid)
 	return "uses " + percent(did.share(did.cpu))
 }
