@@ -225,16 +225,13 @@ func (j *judging) starved() bool {
 
 func (j *judging) starvation() *Verdict {
 	v := &Verdict{Kind: Starved}
-	var worst *Judged
-	n := 0
+	var hungry []*Judged
 	for i := range j.threads {
-		if t := &j.threads[i]; t.Class == Hungry {
-			n++
-			if worst == nil {
-				worst = t
-			}
+		if j.threads[i].Class == Hungry {
+			hungry = append(hungry, &j.threads[i])
 		}
 	}
+	worst, n := hungry[0], len(hungry)
 	did := j.c.did(worst.TID)
 	waits := "waits"
 	if n > 1 {
@@ -243,5 +240,10 @@ func (j *judging) starvation() *Verdict {
 	v.Sentence = fmt.Sprintf("short of CPU: %s %s for one most of the time; %s had one for %.0f %% of it",
 		text.Count(n, "thread"), waits, j.process(worst.PID), 100*did.share(did.cpu))
 	v.Culprit = j.culprit(worst.PID, worst.TID)
+	if v.Culprit.Frame == nil {
+		changes := j.of(worst.PID).changes
+		hungry = slices.DeleteFunc(hungry, func(t *Judged) bool { return t != worst && (!changes || t.PID != worst.PID) })
+		v.Culprit.Frame = hottest(j.of(worst.PID).dump, j.stacksTogether(hungry))
+	}
 	return v
 }

@@ -62,3 +62,13 @@ func TestOwnWorkIsLast(t *testing.T) {
 		t.Errorf("%q, %q", v.Sentence, v.Because)
 	}
 }
+
+// TestStarvedPlace: what is short of CPU is shown where it was met in a function of the program, in whichever moment.
+func TestStarvedPlace(t *testing.T) {
+	c := twice(Counters{CPU: 100 * time.Millisecond, Delay: 6800 * time.Millisecond, Preemptive: 90}, "R",
+		[]string{"f", "main"}, []string{"runtime.gc"})
+	v := Judge(c)
+	if v.Kind != Starved || v.Culprit == nil || v.Culprit.Frame == nil || v.Culprit.Frame.Func != "f" {
+		t.Errorf("%s: %q, culprit %+v", v.Kind, v.Sentence, v.Culprit)
+	}
+}

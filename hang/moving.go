@@ -134,23 +134,29 @@ func hottest(d *profile.Dump, stacks []*profile.Stack) *profile.Frame {
 // met says nothing of where that thread spent its time. Those that are ready to run count as well.
 func (j *judging) movesTogether(threads []*Judged) movement {
 	most, share := threads[0], 0.0
-	var stacks []*profile.Stack
 	for _, t := range threads {
 		did := j.c.did(t.TID)
 		share += did.share(did.cpu)
-		stacks = append(stacks, j.stacks(t.PID, t.TID)...)
 		if t.CPU > most.CPU {
 			most = t
 		}
 	}
+	return j.uses(j.process(most.PID), share, most, j.stacksTogether(threads))
+}
+
+// stacksTogether are the stacks of threads of a process, and of its fibers that are ready to run.
+func (j *judging) stacksTogether(threads []*Judged) (stacks []*profile.Stack) {
+	for _, t := range threads {
+		stacks = append(stacks, j.stacks(t.PID, t.TID)...)
+	}
 	for i := range j.c.Moments {
 		for _, d := range j.c.Moments[i].Dumps {
-			if d.Process.PID == most.PID {
+			if d.Process.PID == threads[0].PID {
 				stacks = append(stacks, readyStacks(d)...)
 			}
 		}
 	}
-	return j.uses(j.process(most.PID), share, most, stacks)
+	return stacks
 }
 
 // uses is the movement that who took that share of a CPU, and where: t is the thread that took most, stacks are where it
