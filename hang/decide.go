@@ -152,8 +152,18 @@ func (j *judging) rootVerdict(s *sink) *Verdict {
 		words = fit(words, j.since(s.tid))
 	}
 	v := &Verdict{Kind: s.kind, Sentence: words}
-	v.Culprit = j.culprit(s.pid, s.tid)
+	who := s.node
+	if len(j.c.Activity.Repeats) > 0 && who.from != nil && j.isNew(who.pid) {
+		who = who.from // it comes and goes, and who starts it again and again stays
+	}
+	v.Culprit = j.culprit(who.pid, who.tid)
 	return v
+}
+
+// isNew reports whether a process began after the first moment.
+func (j *judging) isNew(pid int) bool {
+	p := j.processes[pid]
+	return p != nil && len(j.c.Moments) > 0 && p.Started.After(j.c.Moments[0].Time)
 }
 
 // culprit is a thread to look at first, with the first of its frames that is the user's own.
