@@ -1,6 +1,7 @@
 package hang
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -235,13 +236,14 @@ func (j *judging) starved() bool {
 
 func (j *judging) starvation() *Verdict {
 	v := &Verdict{Kind: Starved}
-	var hungry []*Judged
+	var worst *Judged
+	n := 0
 	for i := range j.threads {
-		if j.threads[i].Class == Hungry {
-			hungry = append(hungry, &j.threads[i])
+		if t := &j.threads[i]; t.Class == Hungry {
+			n++
+			worst = cmp.Or(worst, t)
 		}
 	}
-	worst, n := hungry[0], len(hungry)
 	did := j.c.did(worst.TID)
 	waits := "waits"
 	if n > 1 {
@@ -250,10 +252,10 @@ func (j *judging) starvation() *Verdict {
 	v.Sentence = fmt.Sprintf("short of CPU: %s %s for one most of the time; %s had one for %.0f %% of it",
 		text.Count(n, "thread"), waits, j.process(worst.PID), 100*did.share(did.cpu))
 	v.Culprit = j.culprit(worst.PID, worst.TID)
-	if v.Culprit.Frame == nil {
-		changes := j.of(worst.PID).changes
-		hungry = slices.DeleteFunc(hungry, func(t *Judged) bool { return t != worst && (!changes || t.PID != worst.PID) })
-		v.Culprit.Frame = hottest(j.of(worst.PID).dump, j.stacksTogether(hungry))
+	if of := j.of(worst.PID); v.Culprit.Frame == nil && of.changes {
+		v.Culprit.Frame = hottest(of.dump, j.stacksTogether(j.threadsOf(worst.PID)))
+	} else if v.Culprit.Frame == nil {
+		v.Culprit.Frame = hottest(of.dump, j.stacks(worst.PID, worst.TID))
 	}
 	return v
 }

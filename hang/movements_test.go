@@ -40,6 +40,21 @@ func TestFibersChangeThreads(t *testing.T) {
 	}
 }
 
+// TestFibersOfStarvedThreads: a goroutine was met on a thread that was short of CPU, while another one ran.
+func TestFibersOfStarvedThreads(t *testing.T) {
+	c := twoBusy("job")
+	for i := range c.Moments {
+		m := &c.Moments[i]
+		m.Dumps[0].Fibers = []profile.Fiber{{Kind: "goroutine", ID: 1, Wait: profile.FiberRuns, TID: 7}}
+		at := Counters{Time: m.Time, CPU: time.Duration(i) * 100 * time.Millisecond,
+			Delay: time.Duration(i) * 6800 * time.Millisecond}
+		m.Counters[7] = Span{Before: at, After: at}
+	}
+	if v := Judge(c); v.Kind != Moving || v.Culprit == nil || v.Culprit.Frame == nil || v.Culprit.Frame.Func != "f" {
+		t.Errorf("%s: %q, culprit %+v", v.Kind, v.Sentence, v.Culprit)
+	}
+}
+
 // TestReadyFibers: where no thread was met in a function of the program, a goroutine that is ready to run shows one.
 func TestReadyFibers(t *testing.T) {
 	c := twoBusy("job")

@@ -54,7 +54,7 @@ func (j *judging) runners() (all []movement) {
 		switch t := &j.threads[i]; {
 		case !j.isBusy(t):
 		case j.of(t.PID).changes:
-			together[t.PID] = append(together[t.PID], t)
+			together[t.PID] = j.threadsOf(t.PID)
 		default:
 			all = append(all, j.moves(t))
 		}
@@ -130,13 +130,24 @@ func hottest(d *profile.Dump, stacks []*profile.Stack) *profile.Frame {
 	return best
 }
 
-// movesTogether is what threads of a process did among which its fibers change: which of them a fiber ran on when it was
-// met says nothing of where that thread spent its time. Those that are ready to run count as well.
+// threadsOf lists the threads of a process.
+func (j *judging) threadsOf(pid int) (all []*Judged) {
+	for i := range j.threads {
+		if t := &j.threads[i]; t.PID == pid {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// movesTogether is what the threads of a process did among which its fibers change: which of them a fiber ran on when it
+// was met says nothing of where that thread spent its time. Fibers that are ready to run count as well.
 func (j *judging) movesTogether(threads []*Judged) movement {
 	most, share := threads[0], 0.0
 	for _, t := range threads {
-		did := j.c.did(t.TID)
-		share += did.share(did.cpu)
+		if did := j.c.did(t.TID); did.wall > 0 {
+			share += did.share(did.cpu)
+		}
 		if t.CPU > most.CPU {
 			most = t
 		}
