@@ -154,17 +154,17 @@ func (j *judging) rootVerdict(s *sink) *Verdict {
 	}
 	v := &Verdict{Kind: s.kind, Sentence: words}
 	who := s.node
-	if len(j.c.Activity.Repeats) > 0 && who.from != nil && j.isNew(who.pid) {
+	if len(j.c.Activity.Repeats) > 0 && who.from != nil && j.isNew(who) {
 		who = who.from // it comes and goes, and who starts it again and again stays
 	}
 	v.Culprit = j.culprit(who.pid, who.tid)
 	return v
 }
 
-// isNew reports whether a process began after the first moment.
-func (j *judging) isNew(pid int) bool {
-	p := j.processes[pid]
-	return p != nil && len(j.c.Moments) > 0 && p.Started.After(j.c.Moments[0].Time)
+// isNew reports whether n is of a process that began after the first moment.
+func (j *judging) isNew(n *node) bool {
+	p := j.processes[n.pid]
+	return j.classOf(n.tid) == New || p != nil && len(j.c.Moments) > 0 && p.Started.After(j.c.Moments[0].Time)
 }
 
 // culprit is a thread to look at first, with the first of its frames that is the user's own.
