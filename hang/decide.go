@@ -259,3 +259,13 @@ func (j *judging) starvation() *Verdict {
 	}
 	return v
 }
+
+// threadsOf lists the threads of a process.
+func (j *judging) threadsOf(pid int) (all []*Judged) {
+	for i := range j.threads {
+		if t := &j.threads[i]; t.PID == pid {
+			all = append(all, t)
+		}
+	}
+	return all
+}

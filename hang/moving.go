@@ -54,9 +54,14 @@ func (j *judging) runners() (all []movement) {
 		switch t := &j.threads[i]; {
 		case !j.isBusy(t):
 		case j.of(t.PID).changes:
-			together[t.PID] = j.threadsOf(t.PID)
+			together[t.PID] = nil
 		default:
 			all = append(all, j.moves(t))
+		}
+	}
+	for i := range j.threads {
+		if threads, busy := together[j.threads[i].PID]; busy {
+			together[j.threads[i].PID] = append(threads, &j.threads[i])
 		}
 	}
 	for _, threads := range together {
@@ -128,16 +133,6 @@ func hottest(d *profile.Dump, stacks []*profile.Stack) *profile.Frame {
 		}
 	}
 	return best
-}
-
-// threadsOf lists the threads of a process.
-func (j *judging) threadsOf(pid int) (all []*Judged) {
-	for i := range j.threads {
-		if t := &j.threads[i]; t.PID == pid {
-			all = append(all, t)
-		}
-	}
-	return all
 }
 
 // movesTogether is what the threads of a process did among which its fibers change: which of them a fiber ran on when it
