@@ -65,7 +65,9 @@ func (m *Machine) at(in *x86.Instruction) uint64 {
 }
 
 // isHigh reports whether register r of an instruction for bytes is the second byte of one: ah, ch, dh, bh.
-func isHigh(in *x86.Instruction, r uint8, size int) bool { return size == 1 && !in.REX && r >= 4 && r < 8 }
+func isHigh(in *x86.Instruction, r uint8, size int) bool {
+	return size == 1 && !in.REX && r >= 4 && r < 8
+}
 
 func (m *Machine) register(in *x86.Instruction, r uint8, size int) uint64 {
 	if isHigh(in, r, size) {

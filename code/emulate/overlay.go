@@ -65,8 +65,8 @@ func (o *overlay) put(b []byte, a uint64) bool {
 	return true
 }
 
-// Forget gives up all that was written.
-func (m *Machine) Forget() { m.overlay = overlay{} }
+// Forget gives up all that was written, and that a run has failed.
+func (m *Machine) Forget() { m.overlay, m.fault = overlay{}, nil }
 
 // Load fills b with the memory at a as the code sees it, and reports whether it could; the run is over if not.
 func (m *Machine) Load(b []byte, a uint64) bool {

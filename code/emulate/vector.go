@@ -46,23 +46,42 @@ func (m *Machine) source(in *x86.Instruction, n int) Vector {
 	return of16(b)
 }
 
-// moves are instructions that move all or the low part of a vector, by prefix and opcode: bytes, and whether to RM.
-var moves = map[[2]byte]struct {
-	n     int
-	store bool
-}{
-	{0, 0x10}: {16, false}, {0x66, 0x10}: {16, false}, {0xf3, 0x10}: {4, false}, {0xf2, 0x10}: {8, false},
-	{0, 0x11}: {16, true}, {0x66, 0x11}: {16, true}, {0xf3, 0x11}: {4, true}, {0xf2, 0x11}: {8, true},
-	{0, 0x28}: {16, false}, {0x66, 0x28}: {16, false}, {0, 0x29}: {16, true}, {0x66, 0x29}: {16, true},
-	{0x66, 0x6f}: {16, false}, {0xf3, 0x6f}: {16, false}, {0x66, 0x7f}: {16, true}, {0xf3, 0x7f}: {16, true},
-	{0, 0x2b}: {16, true}, {0x66, 0x2b}: {16, true}, {0x66, 0xe7}: {16, true},
-	{0xf3, 0x7e}: {8, false}, {0x66, 0xd6}: {8, true},
+// moved is how many bytes an instruction moves that moves all or the low part of a vector, and whether to RM; 0 for
+// others.
+func moved(prefix, op byte) (n int, store bool) {
+	switch op {
+	case 0x10, 0x11:
+		switch prefix {
+		case 0xf3:
+			return 4, op == 0x11
+		case 0xf2:
+			return 8, op == 0x11
+		}
+		return 16, op == 0x11
+	case 0x28, 0x29, 0x2b:
+		if prefix == 0 || prefix == 0x66 {
+			return 16, op != 0x28
+		}
+	case 0x6f, 0x7f:
+		if prefix == 0x66 || prefix == 0xf3 {
+			return 16, op == 0x7f
+		}
+	case 0x7e:
+		if prefix == 0xf3 {
+			return 8, false
+		}
+	case 0xd6, 0xe7:
+		if prefix == 0x66 {
+			return 8 << (op & 1), true
+		}
+	}
+	return 0, false
 }
 
 func (m *Machine) vectorMove(in *x86.Instruction) bool {
 	p := prefix(in)
-	if w, ok := moves[[2]byte{p, in.Op}]; ok {
-		return m.move(in, w.n, w.store)
+	if n, store := moved(p, in.Op); n > 0 {
+		return m.move(in, n, store)
 	}
 	n := 4
 	if in.Wide {

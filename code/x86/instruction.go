@@ -17,13 +17,15 @@ type Instruction struct {
 	Other bool
 
 	HasModRM bool
-	IsMem    bool  // the operand RM is memory: Base, Index, Disp
-	Reg, RM  uint8 // registers 0 to 15; Reg of groups has the number of the instruction in its low bits
-	Base     int8  // of an address, [NoBase] or [RelativeBase]
-	Index    int8  // of an address, [NoBase] for none
-	Scale    uint8 // of Index, as a shift
-	Disp     int64
-	Imm      int64 // or the offset of a jump
+	IsMem    bool // the operand RM is memory: Base, Index, Disp
+	// Reg and RM are registers 0 to 15. Reg of groups has the number of the instruction in its low bits; without ModRM
+	// RM is the register that the low bits of the opcode name, where they name one.
+	Reg, RM uint8
+	Base    int8  // of an address, [NoBase] or [RelativeBase]
+	Index   int8  // of an address, [NoBase] for none
+	Scale   uint8 // of Index, as a shift
+	Disp    int64
+	Imm     int64 // or the offset of a jump
 }
 
 // What an address counts from if it is no register.
@@ -37,6 +39,9 @@ func Decode(b []byte) (Instruction, bool) {
 	in, ok := decode(b, true)
 	if !ok {
 		return Instruction{}, false
+	}
+	if !in.hasModRM {
+		in.rm |= register(in.op & 7)
 	}
 	return Instruction{Len: in.n, Space: int(in.space), Op: in.op, VEX: in.vex, REX: in.rex, Wide: in.wide,
 		Small: in.small, Lock: in.lock, FS: in.thread && !in.gs, Repeat: in.repeat, Other: in.addr || in.gs,

@@ -173,7 +173,8 @@ func (l *list) problem() error {
 	case errors.Is(cut, module.ErrNoSearch):
 		errs = append(errs, errors.New("tasks of tokio are not listed: the memory cannot be searched"))
 	case errors.Is(cut, work.ErrMemory):
-		errs = append(errs, errors.New("tasks of tokio may be missing: reading them takes more memory than fpstack uses"))
+		errs = append(errs, errors.New("tasks of tokio may be missing: reading them takes more memory than fpstack "+
+			"uses"))
 	case cut != nil:
 		errs = append(errs, fmt.Errorf("tasks of tokio may be missing: %w", cut))
 	}

@@ -33,6 +33,7 @@ type Runtime struct {
 	table   *maps.Table
 	vtables []vtable
 	symbols *symbol.Table
+	takes   map[mem.Addr]bool   // functions by which the result of a task is asked for
 	names   map[mem.Addr]string // of the futures of tables
 	sites   *sites.Table[profile.Frame, profile.Frame]
 	stacks  map[uint64][]unwind.Frame // of the last Fibers
