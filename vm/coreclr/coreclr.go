@@ -70,7 +70,7 @@ var _ interface {
 	unwind.Crosser
 	snapshot.Copier
 	Functions(yield func(start, end mem.Addr, name string) bool) error // vm.FunctionLister
-	Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock
+	Locks(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock
 	ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThread // vm.ThreadDescriber
 } = (*Runtime)(nil)
 
