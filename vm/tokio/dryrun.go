@@ -151,20 +151,17 @@ func (d *dry) called(slot uint64) bool {
 	}
 	m := &d.machine
 	sp := m.R[emulate.RSP]
+	if d.taken == 0 && d.r.takes[mem.Addr(m.PC)] {
+		d.taken = mem.Addr(m.R[emulate.RDI])
+	}
 	if len(d.stack) > 0 && d.stack[len(d.stack)-1].sp == sp { // in the place of the function that was called
 		return false
 	}
 	ret, _ := m.Word(sp)
 	d.at.calls = append(d.at.calls, call{from: d.inside(), ret: mem.Addr(ret)})
 	d.stack = append(d.stack, frameOf{len(d.at.calls), sp})
-	if h := mem.Addr(m.R[emulate.RDI]); d.taken == 0 && d.isTake(mem.Addr(m.PC)) {
-		d.taken = h
-	}
 	return false
 }
-
-// isTake reports whether the function at pc is one by which a JoinHandle asks for the result of a task.
-func (d *dry) isTake(pc mem.Addr) bool { return d.r.takes[pc] }
 
 // inside is the call that is at hand, 0 for the outermost function.
 func (d *dry) inside() int {

@@ -88,6 +88,9 @@ func (b *book) place(t *trace, s step) place {
 				p.inner = append(p.inner, f)
 				continue
 			}
+			if n := len(p.own); n > 0 && isPartOf(&f, &p.own[n-1]) {
+				continue
+			}
 			p.own, p.inner = append(p.own, f), p.inner[:0:0]
 		}
 	}
@@ -96,6 +99,15 @@ func (b *book) place(t *trace, s step) place {
 	}
 	add(b.frames(s.pc))
 	return p
+}
+
+// isPartOf reports whether f is a closure that a macro has made at the place where it stands: as select! does.
+func isPartOf(f, of *profile.Frame) bool {
+	if f.File != of.File || f.Line != of.Line || f.Line == 0 {
+		return false
+	}
+	rest, inside := strings.CutPrefix(f.Func, of.Func)
+	return inside && rest != "" || strings.HasPrefix(f.Func, "{closure")
 }
 
 // libraries are the crates whose functions are not the program's own, where no file tells.
@@ -156,12 +168,14 @@ const maxBranches = 64
 
 // notPolled is the chain of a task that waits for what is inlined without a trace: the line is where it goes last.
 func notPolled(all []place) []waiting {
-	for i := range slices.Backward(all) {
-		if !goesOn(all, i, false) {
-			return []waiting{{frames: inwards(all[i].own)}}
+	var out []waiting
+	for i := range all {
+		last := len(all[i].own) - 1
+		if !goesOn(all, i, false) && (len(out) == 0 || all[i].own[last].Line != 0) {
+			out = []waiting{{frames: inwards(all[i].own)}}
 		}
 	}
-	return nil
+	return out
 }
 
 // polls reports whether f is a function that polls a future, or the future of an async function.
