@@ -151,9 +151,6 @@ func (d *dry) called(slot uint64) bool {
 	}
 	m := &d.machine
 	sp := m.R[emulate.RSP]
-	if d.taken == 0 && d.r.takes[mem.Addr(m.PC)] {
-		d.taken = mem.Addr(m.R[emulate.RDI])
-	}
 	if len(d.stack) > 0 && d.stack[len(d.stack)-1].sp == sp { // in the place of the function that was called
 		return false
 	}
@@ -200,6 +197,9 @@ func (d *dry) run(t *task) (number int, waits mem.Addr, err error) {
 			return 0, 0, d.r.budget.Refusal()
 		}
 		s := step{d.inside(), mem.Addr(m.PC)}
+		if d.taken == 0 && d.r.takes[s.pc] {
+			d.taken = mem.Addr(m.R[emulate.RDI])
+		}
 		if !d.seen[s] {
 			d.seen[s] = true
 			d.at.steps = append(d.at.steps, s)
