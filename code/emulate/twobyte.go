@@ -187,8 +187,13 @@ func (m *Machine) atomic(in *x86.Instruction) bool {
 	case 0xc0, 0xc1:
 		have, more := m.rm(in, n), m.reg(in, n)
 		sum := m.Flags.add(have, more, 0, n)
+		if in.IsMem { // whose address may have that register
+			m.setRM(in, n, sum)
+		}
 		m.setReg(in, n, have)
-		m.setRM(in, n, sum)
+		if !in.IsMem {
+			m.setRM(in, n, sum)
+		}
 	case 0xc7:
 		if in.Reg&7 != 1 || !in.IsMem || !in.Wide {
 			return false
