@@ -5,7 +5,6 @@ package emulate
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"io"
 	"math/rand/v2"
 	"os/exec"
@@ -104,7 +103,7 @@ func startProcessor(t *testing.T) *processor {
 }
 
 // run runs code over state and memory, which it changes.
-func (p *processor) run(t *testing.T, code, state, memory []byte) {
+func (p *processor) run(t *testing.T, in, code, state, memory []byte) {
 	t.Helper()
 	b := binary.LittleEndian.AppendUint32(nil, uint32(len(code)))
 	for _, part := range [][]byte{code, state, memory} {
@@ -115,7 +114,7 @@ func (p *processor) run(t *testing.T, code, state, memory []byte) {
 	}
 	for _, part := range [][]byte{state, memory} {
 		if _, err := io.ReadFull(p.out, part); err != nil {
-			t.Fatalf("code % x: %v", code, err)
+			t.Fatalf("the processor does not run % x: %v", in, err)
 		}
 	}
 }
@@ -266,7 +265,7 @@ func machineOf(state, memory, code []byte) *Machine {
 
 // TestTruth: each instruction that is known does what the processor does, to registers, flags and memory.
 func TestTruth(t *testing.T) {
-	const runs = 60_000
+	const runs = 20_000
 	p := startProcessor(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	known := map[[2]int]int{}
@@ -281,16 +280,13 @@ func TestTruth(t *testing.T) {
 		before := bytes.Clone(memory)
 		m := machineOf(state, memory, in)
 		if err := m.Step(); err != nil || m.PC != codeAt+uint64(len(in)) || mayFault(&decoded, m) {
-			if errors.Is(err, ErrMemory) || err == nil {
-				continue
-			}
 			continue
 		}
 		if !bytes.Equal(memory, before) {
 			t.Fatalf("% x writes outside of the overlay", in)
 		}
 		code, _ := around(in)
-		p.run(t, code, state, memory)
+		p.run(t, in, code, state, memory)
 		known[[2]int{decoded.Space, int(decoded.Op)}]++
 		compare(t, &decoded, in, m, state, memory)
 		if t.Failed() {

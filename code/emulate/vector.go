@@ -80,6 +80,9 @@ func moved(prefix, op byte) (n int, store bool) {
 
 func (m *Machine) vectorMove(in *x86.Instruction) bool {
 	p := prefix(in)
+	if past := in.Op == 0x2b || in.Op == 0xe7; past && !in.IsMem { // past the caches
+		return false
+	}
 	if n, store := moved(p, in.Op); n > 0 {
 		return m.move(in, n, store)
 	}
