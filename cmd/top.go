@@ -173,7 +173,7 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 		cancel()
 		<-done
 	}()
-	opt, source := o.view(title), &recorded{Recorder: r, fold: o.fold.word == "native"}
+	opt, source := o.view(title), &recorded{Recorder: r}
 	opt.Ended = ended
 	err := top.ErrScreen
 	if live {
@@ -206,6 +206,8 @@ func (o *topOptions) view(title string) top.Options {
 	opt.Plain = o.colour.word == "never" || o.colour.word != "always" && os.Getenv("NO_COLOR") != ""
 	opt.Sort, _ = top.ParseSort(o.sort.word) // --sort takes no other words
 	opt.By, _ = top.ParseGrouping(o.by.word)
+	opt.Folded = o.fold.word == "native"
+	opt.Apart = o.fold.word == "none" || o.json && !opt.Folded // what programs read does not change by what runs
 	return opt
 }
 
@@ -246,7 +248,6 @@ func (o *samplingOptions) sampler(ctx context.Context, finder *debugfile.Finder)
 // recorded is a Recorder as top wants it.
 type recorded struct {
 	*sampler.Recorder
-	fold    bool     // native code is the function's that it works for
 	unshown []string // of all takes, each once
 }
 
@@ -257,9 +258,6 @@ func (r *recorded) Take() (*profile.Profile, error) {
 			if !slices.Contains(r.unshown, note) && len(r.unshown) < maxUnshown {
 				r.unshown = append(r.unshown, note)
 			}
-		}
-		if r.fold {
-			p = p.FoldNative()
 		}
 	}
 	return p, err
