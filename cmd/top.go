@@ -137,6 +137,12 @@ func (a *app) top(ctx context.Context, o *topOptions) error {
 		defer a.endTopped(child)
 		pids = ids{child.PID()}
 	}
+	unknown := 0
+	if len(o.command) == 0 {
+		if pids, unknown, err = a.known(&o.samplingOptions); err != nil {
+			return err
+		}
+	}
 	missing := a.addAll(r, pids)
 	if missing == len(pids) {
 		return errNothing
@@ -144,7 +150,7 @@ func (a *app) top(ctx context.Context, o *topOptions) error {
 	if err := a.showTop(ctx, r, o, live, topTitle(pids, o.command)); err != nil {
 		return err
 	}
-	if missing+unnamed > 0 {
+	if missing+unnamed+unknown > 0 {
 		return errPart
 	}
 	return nil
@@ -174,6 +180,9 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 		<-done
 	}()
 	opt, source := o.view(title), &recorded{Recorder: r}
+	if o.gil && len(o.command) == 0 && !slices.ContainsFunc(o.pids, hasPython) {
+		source.unshown = append(source.unshown, "no Python was found: --gil shows nothing else")
+	}
 	opt.Ended = ended
 	err := top.ErrScreen
 	if live {
