@@ -30,7 +30,8 @@ type head struct {
 	Diff     bool     `json:"diff,omitempty"`
 	Inverted bool     `json:"inverted,omitempty"`
 	Runs     int      `json:"runs,omitempty"`
-	Waits    bool     `json:"waits,omitempty"` // what waits is shown at first
+	Waits    bool     `json:"waits,omitempty"`  // what waits is shown at first
+	Native   bool     `json:"native,omitempty"` // native code is shown at first, whatever calls it
 	Sources  bool     `json:"sources,omitempty"`
 	Kinds    []int    `json:"kinds"` // those that frames have, for the legend
 }
@@ -193,6 +194,7 @@ func (g *graph) sum(opt Options) {
 		}
 	}
 	shown := &types[opt.Type]
+	g.head.Native = opt.Native
 	g.head.Waits = opt.Waits || shown.Waiting == shown.Total
 	if opt.Diff == nil {
 		return
