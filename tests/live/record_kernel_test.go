@@ -66,8 +66,8 @@ func TestRecordKernelWithoutRight(t *testing.T) {
 	script := `"$0" 1000 & until [ "$(cut -d' ' -f3 /proc/$!/stat)" = S ] &&
 		[ "$(tr -d '\0' </proc/$!/cmdline)" != "$(tr -d '\0' </proc/$$/cmdline)" ]; do sleep 0.01; done
 		"$1" record -p $! -d 500ms -f folded -o /dev/stdout --kernel; s=$?; kill $!; exit $s`
-	o := execute(t, bound, installed(t, "setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups", "sh", "-c",
-		script, installed(t, "sleep"), fpstack)
+	o := execute(t, bound, installed(t, "setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups", "sh",
+		"-c", script, installed(t, "sleep"), fpstack)
 	if o.status != 0 || strings.Count(o.stderr, "where in the kernel threads wait is not shown") != 1 ||
 		!strings.Contains(o.stdout, "nanosleep ") || strings.Contains(o.stdout, "_[k]") {
 		t.Errorf("status %d\n%s%s", o.status, o.stdout, o.stderr)
