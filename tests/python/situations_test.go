@@ -97,7 +97,8 @@ func TestThreads(t *testing.T) {
 	})
 }
 
-// TestWithoutGIL: in a free-threaded build nobody holds or waits for a GIL, and the dump says so.
+// TestWithoutGIL: in a free-threaded build nobody holds or waits for a GIL, and the dump says so; threads that execute
+// copies of the instructions of their own, from 3.14 on, have the lines of what they execute.
 func TestWithoutGIL(t *testing.T) {
 	found := 0
 	each(t, 13, func(t *testing.T, in interpreter) {
@@ -120,6 +121,22 @@ func TestWithoutGIL(t *testing.T) {
 			}
 			if said != 1 && !delayed(s) {
 				t.Errorf("sample %d: %d threads say that there is no GIL, want 1", i, said)
+			}
+			spinning := 0
+			for k := range s.Threads {
+				stack := x.Stack(s, k)
+				for _, f := range python(&stack) {
+					const loop, call = 17, 18 // of threads.py
+					if f.Func != "spin" {
+						continue
+					}
+					if spinning++; f.Line != loop && f.Line != call || f.Note != "" {
+						t.Errorf("sample %d: spin is at line %d, %s", i, f.Line, f.Note)
+					}
+				}
+			}
+			if spinning != 2 && !delayed(s) {
+				t.Errorf("sample %d: %d threads spin, want 2", i, spinning)
 			}
 		}
 	})
