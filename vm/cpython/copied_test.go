@@ -227,7 +227,7 @@ func TestHostileOwners(t *testing.T) {
 	}
 	before, _ := budget.Left()
 	r.ThreadFacts(s)
-	_ = r.Locks(s, s.Reader(nil, nil))
+	_ = r.Locks(s, nil)
 	if after, _ := budget.Left(); before-after > 4*maxCopiedSteps {
 		t.Errorf("%d steps were taken", before-after)
 	}
