@@ -53,12 +53,12 @@ func TestEveryReadOfNamesFails(t *testing.T) {
 	if err != nil || len(names) != 1 || counted.N < 3 {
 		t.Fatalf("%d names by %d reads, %v", len(names), counted.N, err)
 	}
-	memory.EachRead(whole, counted.N, counted.N, func(what string, m *memory.Failing) {
-		v := view.Over(nil, m, nil)
+	for at := range counted.N {
+		v := view.Over(nil, &memory.Failing{Reader: whole, At: 1 + at}, nil)
 		if got, err := functionsOf(&v, 0x1000, len(b)); err == nil && !maps.Equal(got, names) {
-			t.Errorf("%s: %d names of %d, and no error", what, len(got), len(names))
+			t.Errorf("read %d of %d fails: %d names of %d, and no error", 1+at, counted.N, len(got), len(names))
 		}
-	})
+	}
 }
 
 // TestBoundsOfNames: of a long name the beginning is known; that there are more sections than are read is an error.
