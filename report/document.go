@@ -99,6 +99,7 @@ type fiberDoc struct {
 	LoopTID   int      `json:"loop_tid,omitempty"`
 	Wait      string   `json:"wait,omitempty"`
 	Object    string   `json:"object,omitempty"`
+	Test      string   `json:"test,omitempty"`
 
 	Locals []*localsDoc `json:"locals,omitempty"`
 }

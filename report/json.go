@@ -122,8 +122,7 @@ func fiberDocument(f *profile.Fiber) *fiberDoc {
 		State: profile.Lossless(f.State), Waits: f.Waits.Nanoseconds(), Locked: f.Locked,
 		System: f.System, TID: f.TID, Stack: f.Stack,
 		Missing: profile.Lossless(f.Missing), Creator: f.Creator, AwaitedBy: f.AwaitedBy, LoopTID: f.LoopTID,
-		Wait:   profile.Lossless(string(f.Wait)),
-		Locals: localsDocuments(f.Locals)}
+		Wait: profile.Lossless(string(f.Wait)), Test: profile.Lossless(f.Test), Locals: localsDocuments(f.Locals)}
 	if f.Object != 0 {
 		doc.Object = jsondoc.Hex(f.Object)
 	}

@@ -220,6 +220,7 @@ type listing struct {
 	snap    *snapshot.Snapshot
 	whole   *view.View
 	threads map[int]*snapshot.Thread
+	tests   int // whose names were looked for
 }
 
 // fiber is the goroutine at that address.
@@ -242,10 +243,12 @@ func (s *listing) fiber(at uint64, g goroutine) snapshot.Fiber {
 	if t := s.runs(at, g); t != nil {
 		f.TID = t.TID
 		if t.Registers != nil {
+			f.Test = s.test(g, t.Stack)
 			return f
 		}
 	}
 	s.park(&f, g)
+	f.Test = s.test(g, f.Thread.Stack)
 	return f
 }
 
