@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // program is one way to build a program, and what peers are known to do with it.
@@ -20,7 +22,8 @@ type program struct {
 	alt       string // supplementary file of dwz
 	packed    string // .dwp
 	ask       string // the program as peers can read it, "" for the same
-	always    bool   // compared at each run of the tests, the others with FPSTACK_SOAK=1
+	quick     bool   // compared at each run of the tests
+	always    bool   // compared by scripts/test --all, the others with FPSTACK_SOAK=1
 }
 
 const (
@@ -30,7 +33,7 @@ const (
 
 var programs = []program{
 	{name: "gcc -O0", build: "g++ -O0 -g" + twoFiles, gnu: 999, llvm: 999},
-	{name: "gcc -O2", always: true, build: "g++ -O2 -g" + twoFiles, gnu: 970, llvm: 999},
+	{name: "gcc -O2", quick: true, always: true, build: "g++ -O2 -g" + twoFiles, gnu: 970, llvm: 999},
 	{name: "gcc -O3 with LTO", build: "g++ -O3 -flto -g" + twoFiles, gnu: 970, llvm: 999},
 	{name: "gcc, version 2", build: "g++ -O2 -gdwarf-2" + twoFiles, gnu: 970, llvm: 999},
 	{name: "gcc, version 3", build: "g++ -O2 -gdwarf-3" + twoFiles, gnu: 970, llvm: 999},
@@ -108,7 +111,7 @@ func (c *program) dwarf(t testing.TB, p string) *Data {
 
 // TestPeers compares functions, inlined calls, files and lines with those that GNU addr2line and
 // llvm-symbolizer give at random addresses of code: 10,000 with FPSTACK_SOAK=1, else 2,000 of
-// some programs.
+// some programs, of one where harness.All is not asked for.
 func TestPeers(t *testing.T) {
 	for _, c := range programs {
 		t.Run(c.name, func(t *testing.T) {
@@ -116,6 +119,9 @@ func TestPeers(t *testing.T) {
 			if os.Getenv("FPSTACK_SOAK") != "1" {
 				if n = 2000; !c.always {
 					t.Skip("takes long: runs with FPSTACK_SOAK=1")
+				}
+				if !c.quick {
+					harness.Long(t)
 				}
 			}
 			p := c.make(t)

@@ -138,7 +138,7 @@ func (s *server) locks(shot *snapshot.Snapshot) []waits.Lock {
 		}
 		stacks[shot.Threads[i].TID] = &stack
 	}
-	return s.Runtimes.Joins(shot, func(tid int) *unwind.Stack { return stacks[tid] })
+	return s.Runtimes.Locks(shot, func(tid int) *unwind.Stack { return stacks[tid] })
 }
 
 // TestJoin: of a thread that waits for the end of another that one is known, where Thread.Join is not inlined.

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // busyPrograms never sleep. What they do is stopped at any instruction.
@@ -34,6 +36,7 @@ var busyPrograms = []struct {
 // middle of prologues, epilogues and calls through the linkage table. The peers err at some
 // of these places, each at its own; one of them must have our stack.
 func TestPeersAnywhere(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	for _, p := range busyPrograms {
 		t.Run(filepath.Base(p.name), func(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // interpreterSource makes code in memory that does what HotSpot's interpreter does: each function pushes the
@@ -112,6 +114,7 @@ var threadStart = regexp.MustCompile(`^(_start|_?_?clone3?)\b`)
 
 // No stack that eu-stack walks to the thread's start ends earlier here.
 func TestPeersOnRuntimes(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	for _, r := range runtimesWithCode {
 		t.Run(r.name, func(t *testing.T) {

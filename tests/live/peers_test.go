@@ -5,6 +5,8 @@ package live
 import (
 	"fmt"
 	"testing"
+
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // livePrograms are those of testdata/live whose threads all sleep.
@@ -47,6 +49,7 @@ var livePrograms = []struct {
 
 // TestPeers compares every frame of every thread with eu-stack and gdb.
 func TestPeers(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	for _, p := range realPrograms {
 		t.Run(p.name, func(t *testing.T) { compareAll(t, p.name, p.start(t)) })

@@ -10,10 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // TestSpeedscopeLarge: of a file that its page may not open a line on standard error says so; nothing is left out.
 func TestSpeedscopeLarge(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	dir := room(t)
 	in, out := filepath.Join(dir, "in.folded"), filepath.Join(dir, "out.speedscope.json")

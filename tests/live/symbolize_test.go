@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // Of both sources the lines are counted by hand where a test names one.
@@ -169,6 +171,7 @@ func stackText(text string) string {
 // TestSymbolizeEqualsTheUnstripped: the dump of a stripped program, named elsewhere, is that
 // of the program as it was built, line by line.
 func TestSymbolizeEqualsTheUnstripped(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/top"
 )
 
@@ -657,6 +658,7 @@ const mostYards = 10
 // TestTopCost: what the table takes to draw 2,000 functions four times a second, beside a yardstick, since a
 // machine that is busy with others makes the same work slower. It draws long enough to make the start small.
 func TestTopCost(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes ten seconds")

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/flame"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // recorded is what a recording shows of each process: folded text with threads in front.
@@ -127,6 +128,7 @@ int main(int argc, char **argv) {
 
 // TestRecordCompiler: g++ and what it starts, recorded, makes the same file.
 func TestRecordCompiler(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	compiler, dir := installed(t, "g++"), room(t)
 	if err := os.WriteFile(filepath.Join(dir, "x.cc"), []byte(templates), 0o644); err != nil {

@@ -24,12 +24,12 @@ var (
 // soak asks for the long runs.
 var soak = os.Getenv("FPSTACK_SOAK") == "1"
 
-// rounds is the length of a run: short, or long with FPSTACK_SOAK=1.
+// rounds is the length of a run: a part of short, short with harness.All, or long with FPSTACK_SOAK=1.
 func rounds(short, long int) int {
 	if soak {
 		return long
 	}
-	return short
+	return harness.Times(short)
 }
 
 func TestMain(m *testing.M) {

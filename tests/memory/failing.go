@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // Full says that each single read and range fails in turn, and not one of some: a flag of the tests that link this.
@@ -44,7 +45,7 @@ func stride(n, most int) int {
 	if *Full {
 		return 1
 	}
-	return max(1, n/most)
+	return max(1, n/harness.Times(most))
 }
 
 // cuts are what may be left of a range: nothing, the first half, the second half, all but the last byte.
