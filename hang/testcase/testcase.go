@@ -2,8 +2,8 @@
 // known, and what it calls is the test.
 //
 // The caller gives the dump of a process and what is known of it without a stop. Nothing is read of the process: of
-// the parameters of a pytest item and the names of JavaScript's tests there is what functions and files tell, and of Go's
-// subtests where the dump has no names.
+// the parameters of a pytest item and the names of JavaScript's tests there is what functions and files tell, and of
+// Go's subtests where the dump has no names.
 //
 // Sources: _pytest/python.py and _pytest/fixtures.py; testing/testing.go; googletest's gtest-internal.h; library/test
 // of Rust; lib/internal/test_runner of Node.js; jest-circus.
@@ -71,8 +71,8 @@ func (f *finder) add(t Test) {
 	}
 }
 
-// stack looks at one stack, innermost frame first. name is what a runtime knows the test as that is on it, "" if it does
-// not.
+// stack looks at one stack, innermost frame first. name is what a runtime knows the test as that is on it, "" if it
+// does not.
 func (f *finder) stack(frames []profile.Frame, tid int, thread, name string) {
 	for i := 1; i < len(frames); i++ { // the one below a runner's frame is what it calls
 		outer, t := &frames[i], Test{TID: tid}

@@ -116,7 +116,8 @@ func TestNameOfAFiber(t *testing.T) {
 		"/src/till_test.go", "testing.tRunner", "/go/testing.go")}
 	for _, tid := range []int{0, 8} {
 		d := &profile.Dump{FiberStacks: []profile.FiberStack{{Stack: runs}, {Stack: waits}}, Fibers: []profile.Fiber{
-			{Kind: "goroutine", ID: 1, Stack: 1, Test: "TestTill"}, {Kind: "goroutine", ID: 2, TID: tid, Test: "TestTill/opens"}}}
+			{Kind: "goroutine", ID: 1, Stack: 1, Test: "TestTill"},
+			{Kind: "goroutine", ID: 2, TID: tid, Test: "TestTill/opens"}}}
 		if tid != 0 {
 			d.Threads = []profile.Thread{{TID: tid, Stack: runs}}
 			d.Fibers[1].Stack = -1

@@ -71,8 +71,8 @@ int main(int argc, char **argv)
 }
 `
 
-// TestCrowd: for four times as many threads waits and hang take some four times as much CPU time: of 4,000 that wait for
-// one process each was joined with each before.
+// TestCrowd: for four times as many threads waits and hang take some four times as much CPU time: of 4,000 that wait
+// for one process each was joined with each before.
 func TestCrowd(t *testing.T) {
 	harness.Need(t, "gcc")
 	cost := map[string]map[int]time.Duration{"waits": {}, "hang": {}}
@@ -80,7 +80,8 @@ func TestCrowd(t *testing.T) {
 		p := &harness.Program{Files: map[string]string{"crowd.c": crowd}, Argv: []string{"./crowd", fmt.Sprint(n)},
 			Ready: "ready"}
 		pid := fmt.Sprint(p.Begin(t))
-		for what, args := range map[string][]string{"waits": {pid, "--children", "--waits"}, "hang": {"hang", "-p", pid}} {
+		for what, args := range map[string][]string{"waits": {pid, "--children", "--waits"},
+			"hang": {"hang", "-p", pid}} {
 			for range map[string]int{"waits": 3, "hang": 1}[what] { // the least of them
 				cmd := exec.Command(fpstack, args...)
 				out, _ := cmd.CombinedOutput() // its status is the verdict

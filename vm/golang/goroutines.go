@@ -229,7 +229,8 @@ func (s *listing) fiber(at uint64, g goroutine) snapshot.Fiber {
 	state := g.state()
 	f := snapshot.Fiber{Kind: "goroutine", ID: g.word(l.g.id), State: s.r.stateText(g), Wait: s.r.waitsFor(g),
 		Locked: g.word(l.g.locked) != 0,
-		System: s.r.isSystem(g), Object: s.lock(at, g), CreatedBy: mem.Addr(g.word(l.g.createdBy)), Creator: g.word(l.g.creator)}
+		System: s.r.isSystem(g), Object: s.lock(at, g), CreatedBy: mem.Addr(g.word(l.g.createdBy)),
+		Creator: g.word(l.g.creator)}
 	since := time.Duration(g.word(l.g.since))
 	if (state == stateWaiting || state == stateSyscall) && since > 0 && s.snap.Clock > since {
 		f.Waits = s.snap.Clock - since
