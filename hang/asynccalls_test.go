@@ -71,8 +71,8 @@ func TestAsyncCallsElsewhere(t *testing.T) {
 }
 
 // TestTaskOfAThread: a thread that waits for a task goes on when the async functions do that wait for no other: these
-// are named, with whom they keep. Where they wait for a time, where a timer may set what they wait for, and where a host
-// waits to be ended, it does not hang. What the runtime has for itself is no matter.
+// are named, with whom they keep. Where they wait for a time, where a timer may set what they wait for, and where a
+// host waits to be ended, it does not hang. What the runtime has for itself is no matter.
 func TestTaskOfAThread(t *testing.T) {
 	call := func(wait profile.FiberWait, state string, functions ...string) (profile.Fiber, profile.FiberStack) {
 		s := profile.FiberStack{}

@@ -35,8 +35,8 @@ func TestFibersChangeThreads(t *testing.T) {
 		d.Fibers = []profile.Fiber{{Kind: "goroutine", ID: 1, Wait: profile.FiberRuns, TID: 7}}
 	}
 	v := Judge(c)
-	if v.Kind != Moving || !strings.HasSuffix(v.Sentence, "% of a CPU in f") || strings.Contains(v.Sentence, "thread") ||
-		v.Culprit == nil || v.Culprit.Frame == nil || v.Culprit.Frame.Func != "f" {
+	if v.Kind != Moving || !strings.HasSuffix(v.Sentence, "% of a CPU in f") ||
+		strings.Contains(v.Sentence, "thread") || v.Culprit == nil || v.Culprit.Frame == nil || v.Culprit.Frame.Func != "f" {
 		t.Errorf("goroutines: %s: %q, culprit %+v", v.Kind, v.Sentence, v.Culprit)
 	}
 }
