@@ -70,9 +70,9 @@ func TestAsyncCallsElsewhere(t *testing.T) {
 	}
 }
 
-// TestTaskOfAThread: a thread that waits for a task goes on when the async functions do that wait for no other: these are
-// named, with whom they keep. Where they wait for a time, where a timer may set what they wait for, and where a host
-// waits to be ended, it does not hang. What the runtime has for itself is no matter.
+// TestTaskOfAThread: a thread that waits for a task goes on when the async functions do that wait for no other: these
+// are named, with whom they keep. Where they wait for a time, where a timer may set what they wait for, and where a
+// host waits to be ended, it does not hang. What the runtime has for itself is no matter.
 func TestTaskOfAThread(t *testing.T) {
 	call := func(wait profile.FiberWait, state string, functions ...string) (profile.Fiber, profile.FiberStack) {
 		s := profile.FiberStack{}
@@ -96,12 +96,14 @@ func TestTaskOfAThread(t *testing.T) {
 			"waits for 1 async call in Shop.FetchRow (a.cs:1) for Shop.Checkout (a.cs:3) [awaits a result]", false},
 		{"beside a heartbeat", profile.FiberFuture, source, true, Waiting, "[awaits a result]", true},
 		{"a timer may set it", profile.FiberFuture, source, true, Unknown, "which a timer of its own may end", false},
-		{"it sleeps", profile.FiberTimer, source, true, Unknown, "waits for async functions, and these for a time", false},
+		{"it sleeps", profile.FiberTimer, source, true, Unknown, "waits for async functions, and these for a time",
+			false},
 		{"a host", profile.FiberFuture, []string{
 			"Microsoft.Extensions.Hosting.HostingAbstractionsHostExtensions.WaitForShutdownAsync (async)", "Shop.Main"},
 			false, Unknown, "waits for a signal that ends it", false},
 	} {
-		c := blockedOn(profile.Wait{Sort: profile.SortTask, Kind: "a task", Mode: profile.WaitAny, Text: "waits for a task"})
+		c := blockedOn(profile.Wait{Sort: profile.SortTask, Kind: "a task", Mode: profile.WaitAny,
+			Text: "waits for a task"})
 		for i := range c.Moments {
 			m := &c.Moments[i]
 			d := m.Dumps[0]
@@ -132,7 +134,8 @@ func TestTaskOfAThread(t *testing.T) {
 		if v.Kind != row.kind || !strings.Contains(v.Sentence, row.want) {
 			t.Errorf("%s: %s: %q, want %s: %q", row.name, v.Kind, v.Sentence, row.kind, row.want)
 		}
-		if v.Kind == Waiting && (v.Culprit.TID != 7 || v.Culprit.Frame == nil || v.Culprit.Frame.Func != "Shop.FetchRow") {
+		if v.Kind == Waiting && (v.Culprit.TID != 7 || v.Culprit.Frame == nil ||
+			v.Culprit.Frame.Func != "Shop.FetchRow") {
 			t.Errorf("%s: culprit %+v", row.name, v.Culprit)
 		}
 	}

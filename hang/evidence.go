@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/text"
 )
 
@@ -24,6 +25,7 @@ func (j *judging) evidence(v *Verdict, sinks []sink) *Verdict {
 			v.Because = append(v.Because, fmt.Sprintf("%s: %s, %s", j.whole(c.TID, c.PID), t.Class, t.Why))
 		}
 	}
+	j.lockedFibers(v)
 	j.lostCalls(v)
 	v.Because = v.Because[:min(len(v.Because), mostEvidence)]
 	shown := map[string]bool{}
@@ -50,6 +52,25 @@ func (j *judging) whole(tid, pid int) string {
 		return j.process(pid)
 	}
 	return j.thread(tid, pid) + " of " + j.process(pid)
+}
+
+// lockedFibers adds to v which locks the fibers of the culprit's process wait for, where they are known: of two that
+// wait for two locks each has the other's, as nobody else could.
+func (j *judging) lockedFibers(v *Verdict) {
+	if v.Culprit == nil {
+		return
+	}
+	of := j.of(v.Culprit.PID)
+	for _, f := range of.fibers[:min(mostLines, len(of.fibers))] {
+		if f.Wait != profile.FiberLock || f.Object == 0 {
+			continue
+		}
+		line := fmt.Sprintf("%s %d waits for the lock %#x", f.Kind, f.ID, f.Object)
+		if _, frame := culpritFiber(of.dump, []*profile.Fiber{f}); frame != nil {
+			line += " in " + place(frame)
+		}
+		v.Because = append(v.Because, line)
+	}
 }
 
 // lostCalls adds to v the async functions that nobody lets go on, of processes for which it does not blame one.

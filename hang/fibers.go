@@ -126,9 +126,24 @@ func fiberStack(d *profile.Dump, f *profile.Fiber) *profile.Stack {
 // fibers says what those of process pid wait for, by the first that runs the user's own code.
 func (j *judging) fibers(pid int, all []*profile.Fiber) string {
 	if all[0].Wait == profile.FiberLock {
-		return j.waitingFibers(pid, all, " for a lock, and none that could unlock it")
+		return j.waitingFibers(pid, all, " for "+locksOf(all)+", and none that could unlock "+itOrThem(len(all)))
 	}
 	return j.waitingFibers(pid, all, ", and none that could wake "+itOrThem(len(all)))
+}
+
+// locksOf says for how many locks fibers wait: one, where it is not known of all.
+func locksOf(all []*profile.Fiber) string {
+	locks := map[uint64]bool{}
+	for _, f := range all {
+		if f.Object == 0 {
+			return "a lock"
+		}
+		locks[f.Object] = true
+	}
+	if len(locks) == 1 {
+		return "a lock"
+	}
+	return text.Count(len(locks), "lock")
 }
 
 // waitingFibers says of fibers of process pid that they wait, more of that, and where the first is in its own code.

@@ -8,8 +8,8 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
-// twoBusy is a case of process 7 whose threads 7 and 8, of that name, compute: 8 for twice as long, and where it was met
-// there is no function of the program.
+// twoBusy is a case of process 7 whose threads 7 and 8, of that name, compute: 8 for twice as long, and where it was
+// met there is no function of the program.
 func twoBusy(name string) *Case {
 	c := twice(Counters{CPU: 300 * time.Millisecond, Voluntary: 5}, "R", []string{"f", "main"}, []string{"g", "main"})
 	for i := range c.Moments {
@@ -31,11 +31,12 @@ func TestFibersChangeThreads(t *testing.T) {
 		t.Errorf("threads: %q", v.Sentence)
 	}
 	for i := range c.Moments {
-		c.Moments[i].Dumps[0].Fibers = []profile.Fiber{{Kind: "goroutine", ID: 1, Wait: profile.FiberRuns, TID: 7}}
+		d := c.Moments[i].Dumps[0]
+		d.Fibers = []profile.Fiber{{Kind: "goroutine", ID: 1, Wait: profile.FiberRuns, TID: 7}}
 	}
 	v := Judge(c)
-	if v.Kind != Moving || !strings.HasSuffix(v.Sentence, "% of a CPU in f") || strings.Contains(v.Sentence, "thread") ||
-		v.Culprit == nil || v.Culprit.Frame == nil || v.Culprit.Frame.Func != "f" {
+	if v.Kind != Moving || !strings.HasSuffix(v.Sentence, "% of a CPU in f") ||
+		strings.Contains(v.Sentence, "thread") || v.Culprit == nil || v.Culprit.Frame == nil || v.Culprit.Frame.Func != "f" {
 		t.Errorf("goroutines: %s: %q, culprit %+v", v.Kind, v.Sentence, v.Culprit)
 	}
 }

@@ -46,8 +46,8 @@ func (j *judging) movements(sinks []sink) []movement {
 	return all
 }
 
-// runners are the movements of threads: those of the program that took most CPU first, and then what its runtime did for
-// itself.
+// runners are the movements of threads: those of the program that took most CPU first, and then what its runtime did
+// for itself.
 func (j *judging) runners() (all []movement) {
 	together := map[int][]*Judged{} // of processes whose fibers change threads
 	for i := range j.threads {
@@ -135,8 +135,8 @@ func hottest(d *profile.Dump, stacks []*profile.Stack) *profile.Frame {
 	return best
 }
 
-// movesTogether is what the threads of a process did among which its fibers change: which of them a fiber ran on when it
-// was met says nothing of where that thread spent its time. Fibers that are ready to run count as well.
+// movesTogether is what the threads of a process did among which its fibers change: which of them a fiber ran on when
+// it was met says nothing of where that thread spent its time. Fibers that are ready to run count as well.
 func (j *judging) movesTogether(threads []*Judged) movement {
 	most, share := threads[0], 0.0
 	for _, t := range threads {
@@ -165,8 +165,8 @@ func (j *judging) stacksTogether(threads []*Judged) (stacks []*profile.Stack) {
 	return stacks
 }
 
-// uses is the movement that who took that share of a CPU, and where: t is the thread that took most, stacks are where it
-// was met.
+// uses is the movement that who took that share of a CPU, and where: t is the thread that took most, stacks are where
+// it was met.
 func (j *judging) uses(who string, share float64, t *Judged, stacks []*profile.Stack) movement {
 	m := movement{words: who + " uses " + percent(share), thread: t, in: hottest(j.of(t.PID).dump, stacks)}
 	if m.in != nil {

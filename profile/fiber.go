@@ -12,6 +12,10 @@ type Fiber struct {
 	Name  string // that the program gave it, "" for none; any bytes
 	State string // in the words of its runtime, "chan receive"
 	Wait  FiberWait
+	// Object is the address of the lock that it waits for, in the memory of the process; 0 if unknown.
+	Object uint64
+	// Test is the name of the test of a test runner that it runs, "" for none or if unknown; any bytes.
+	Test string
 	// Waits is how long it has been in State at least, 0 if unknown.
 	Waits  time.Duration
 	Locked bool // it keeps its thread to itself

@@ -98,6 +98,8 @@ type fiberDoc struct {
 	AwaitedBy []uint64 `json:"awaited_by,omitempty"`
 	LoopTID   int      `json:"loop_tid,omitempty"`
 	Wait      string   `json:"wait,omitempty"`
+	Object    string   `json:"object,omitempty"`
+	Test      string   `json:"test,omitempty"`
 
 	Locals []*localsDoc `json:"locals,omitempty"`
 }

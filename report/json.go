@@ -118,12 +118,15 @@ func frameDocuments(frames []profile.Frame, modules int, opt *Options) []*frameD
 }
 
 func fiberDocument(f *profile.Fiber) *fiberDoc {
-	return &fiberDoc{Kind: profile.Lossless(f.Kind), ID: f.ID, Name: profile.Lossless(f.Name),
+	doc := &fiberDoc{Kind: profile.Lossless(f.Kind), ID: f.ID, Name: profile.Lossless(f.Name),
 		State: profile.Lossless(f.State), Waits: f.Waits.Nanoseconds(), Locked: f.Locked,
 		System: f.System, TID: f.TID, Stack: f.Stack,
 		Missing: profile.Lossless(f.Missing), Creator: f.Creator, AwaitedBy: f.AwaitedBy, LoopTID: f.LoopTID,
-		Wait:   profile.Lossless(string(f.Wait)),
-		Locals: localsDocuments(f.Locals)}
+		Wait: profile.Lossless(string(f.Wait)), Test: profile.Lossless(f.Test), Locals: localsDocuments(f.Locals)}
+	if f.Object != 0 {
+		doc.Object = jsondoc.Hex(f.Object)
+	}
+	return doc
 }
 
 func syscallDocument(call *profile.Syscall) *syscallDoc {

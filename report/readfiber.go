@@ -32,7 +32,8 @@ func (in *dumpReader) fiber() error {
 	}
 	in.dump.Fibers = append(in.dump.Fibers, profile.Fiber{Locals: locals, Kind: in.text(doc.Kind, &err), ID: doc.ID,
 		Name: in.text(doc.Name, &err), AwaitedBy: doc.AwaitedBy, LoopTID: doc.LoopTID,
-		Wait:  profile.FiberWait(in.text(doc.Wait, &err)),
+		Wait: profile.FiberWait(in.text(doc.Wait, &err)), Object: optional(doc.Object, &err),
+		Test:  in.text(doc.Test, &err),
 		State: in.text(doc.State, &err), Waits: max(0, time.Duration(doc.Waits)), Locked: doc.Locked,
 		System: doc.System, TID: doc.TID, Stack: doc.Stack, Missing: in.text(doc.Missing, &err), Creator: doc.Creator})
 	return err

@@ -13,6 +13,10 @@ type Fiber struct {
 	Name  string // that the program gave it, "" for none; any bytes
 	State string // in the words of its runtime, "chan receive"
 	Wait  FiberWait
+	// Object is the address of what it waits for, in the memory of the process: a lock. 0 if that is not known.
+	Object uint64
+	// Test is the name of the test of a test runner that it runs, "" for none; any bytes.
+	Test string
 	// Waits is how long it has been in State at least; 0 if that is not known.
 	Waits time.Duration
 	// Locked says that no other thread runs it, nor that thread another fiber.

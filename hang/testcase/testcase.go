@@ -2,8 +2,8 @@
 // known, and what it calls is the test.
 //
 // The caller gives the dump of a process and what is known of it without a stop. Nothing is read of the process: of
-// the parameters of a pytest item, the names of Go's subtests and those of JavaScript's tests there is what functions
-// and files tell.
+// the parameters of a pytest item and the names of JavaScript's tests there is what functions and files tell, and of
+// Go's subtests where the dump has no names.
 //
 // Sources: _pytest/python.py and _pytest/fixtures.py; testing/testing.go; googletest's gtest-internal.h; library/test
 // of Rust; lib/internal/test_runner of Node.js; jest-circus.
@@ -38,13 +38,19 @@ type Process struct {
 // Of lists the tests that a process is in, those of threads first. There may be several at a time.
 func Of(d *profile.Dump, p *Process) []Test {
 	f := &finder{p: p}
+	onThread := map[int]string{} // the names of tests that fibers run
+	for i := range d.Fibers {
+		if b := &d.Fibers[i]; b.TID != 0 {
+			onThread[b.TID] = b.Test
+		}
+	}
 	for i := range d.Threads {
 		t := &d.Threads[i]
-		f.stack(t.Stack.Frames, t.TID, t.Name)
+		f.stack(t.Stack.Frames, t.TID, t.Name, onThread[t.TID])
 	}
 	for i := range d.Fibers {
 		if b := &d.Fibers[i]; b.Missing == "" && b.Stack >= 0 && b.Stack < len(d.FiberStacks) {
-			f.stack(d.FiberStacks[b.Stack].Stack.Frames, b.TID, "")
+			f.stack(d.FiberStacks[b.Stack].Stack.Frames, b.TID, "", b.Test)
 		}
 	}
 	if len(f.found) == 0 {
@@ -65,8 +71,9 @@ func (f *finder) add(t Test) {
 	}
 }
 
-// stack looks at one stack, innermost frame first.
-func (f *finder) stack(frames []profile.Frame, tid int, thread string) {
+// stack looks at one stack, innermost frame first. name is what a runtime knows the test as that is on it, "" if it
+// does not.
+func (f *finder) stack(frames []profile.Frame, tid int, thread, name string) {
 	for i := 1; i < len(frames); i++ { // the one below a runner's frame is what it calls
 		outer, t := &frames[i], Test{TID: tid}
 		switch {
@@ -88,6 +95,9 @@ func (f *finder) stack(frames []profile.Frame, tid int, thread string) {
 		}
 		if t.Name == "" {
 			continue
+		}
+		if name != "" && t.Runner == "go test" {
+			t.Name = name
 		}
 		if own := f.own(t.Runner, frames[:i]); own != nil {
 			t.File, t.Line = own.File, own.Line

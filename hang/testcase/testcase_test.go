@@ -106,3 +106,25 @@ func TestOf(t *testing.T) {
 		}
 	}
 }
+
+// TestNameOfAFiber: what the runtime knows a test as is its name, whether a thread runs its fiber or not, but for one
+// that waits for its subtests.
+func TestNameOfAFiber(t *testing.T) {
+	runs := profile.Stack{Frames: frames(profile.Native, "till.TestTill.func1", "/src/till_test.go", "testing.tRunner",
+		"/go/testing.go")}
+	waits := profile.Stack{Frames: frames(profile.Native, "testing.(*T).Run", "/go/testing.go", "till.TestTill",
+		"/src/till_test.go", "testing.tRunner", "/go/testing.go")}
+	for _, tid := range []int{0, 8} {
+		d := &profile.Dump{FiberStacks: []profile.FiberStack{{Stack: runs}, {Stack: waits}}, Fibers: []profile.Fiber{
+			{Kind: "goroutine", ID: 1, Stack: 1, Test: "TestTill"},
+			{Kind: "goroutine", ID: 2, TID: tid, Test: "TestTill/opens"}}}
+		if tid != 0 {
+			d.Threads = []profile.Thread{{TID: tid, Stack: runs}}
+			d.Fibers[1].Stack = -1
+		}
+		got := Of(d, &Process{})
+		if len(got) != 1 || got[0].Name != "TestTill/opens" || got[0].TID != tid {
+			t.Errorf("on thread %d: %+v", tid, got)
+		}
+	}
+}

@@ -47,7 +47,7 @@ func TestTill(t *testing.T) {
 }
 func TestOther(t *testing.T) {}
 `, []string{"go"}, []string{"sh", "-c", "printf 'module till\ngo 1.24\n' >go.mod; go test -c -o till.test"},
-			[]string{"./till.test"}, "in the test TestTill (subtest func1)"},
+			[]string{"./till.test"}, "in the test TestTill/opens"},
 		{"googletest", "till.cc", `#include <gtest/gtest.h>
 #include <unistd.h>
 TEST(TillTest, Opens) { fclose(fopen("ready", "w")); sleep(1000); }

@@ -48,7 +48,8 @@ func (f form) layout() *layout {
 		g: gLayout{need: f.start + wordSize, low: gStackLo * wordSize, high: gStackHi * wordSize, m: gM * wordSize,
 			sp: g, pc: g + wordSize, lr: f.fp - wordSize, fp: f.fp, syscallSP: f.syscallSP,
 			syscallPC: f.syscallSP + wordSize, syscallFP: f.syscallFP, state: f.state, id: f.id, since: f.since,
-			reason: f.reason, locked: f.locked, creator: f.creator, createdBy: f.createdBy, start: f.start},
+			reason: f.reason, locked: f.locked, creator: f.creator, createdBy: f.createdBy, start: f.start,
+			waiting: f.start + 2*wordSize},
 		m: mLayout{need: max(f.curg, f.procid) + wordSize, curg: f.curg, procid: f.procid},
 	}
 }

@@ -75,7 +75,8 @@ func (r *Runtime) CopyProcess(g *snapshot.Gatherer) {
 		}
 		wants = wants[:0]
 		for i := range count {
-			wants = append(wants, snapshot.Want{Addr: mem.Addr(order.Uint64(pointers[0][i*wordSize:])), Len: l.g.need})
+			wants = append(wants, snapshot.Want{Addr: mem.Addr(order.Uint64(pointers[0][i*wordSize:])),
+				Len: l.g.size()})
 		}
 		structs, _ := g.Gather(wants)
 		wants = wants[:0]
@@ -101,6 +102,9 @@ func (l *layout) wants(g goroutine, to []snapshot.Want) []snapshot.Want {
 			used := min(g.word(l.g.high)-sp, maxParked)
 			to = append(to, snapshot.Want{Addr: mem.Addr(sp), Len: int(used)})
 		}
+	}
+	if at, ok := g.semaphore(); ok {
+		to = append(to, snapshot.Want{Addr: at, Len: queuedBytes})
 	}
 	if m := cmp.Or(g.word(l.g.m), g.word(l.g.locked)); m != 0 {
 		to = append(to, snapshot.Want{Addr: mem.Addr(m), Len: l.m.need})
@@ -131,7 +135,7 @@ type goroutine struct {
 var order = binary.LittleEndian
 
 func (g goroutine) word(at int) uint64 {
-	if at < 0 {
+	if at < 0 || at+wordSize > len(g.b) {
 		return 0
 	}
 	return order.Uint64(g.b[at:])
@@ -168,16 +172,21 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	}
 	var fibers []snapshot.Fiber
 	missing, most := 0, l.most(s.Whole)
-	g := goroutine{l, make([]byte, l.g.need)}
+	b := make([]byte, l.g.size())
 	for i := range n {
 		at, err := whole.Word(list + mem.Addr(i*wordSize))
 		if err != nil || len(fibers) == most {
 			missing += n - i
 			break
 		}
+		g := goroutine{l, b}
 		if _, err := whole.ReadMem(g.b, mem.Addr(at)); err != nil {
-			missing++
-			continue
+			g.b = b[:l.g.need]
+			_, err = whole.ReadMem(g.b, mem.Addr(at))
+			if err != nil {
+				missing++
+				continue
+			}
 		}
 		if isLive(g.state()) {
 			fibers = append(fibers, listing.fiber(at, g))
@@ -211,6 +220,7 @@ type listing struct {
 	snap    *snapshot.Snapshot
 	whole   *view.View
 	threads map[int]*snapshot.Thread
+	tests   int // whose names were looked for
 }
 
 // fiber is the goroutine at that address.
@@ -219,7 +229,8 @@ func (s *listing) fiber(at uint64, g goroutine) snapshot.Fiber {
 	state := g.state()
 	f := snapshot.Fiber{Kind: "goroutine", ID: g.word(l.g.id), State: s.r.stateText(g), Wait: s.r.waitsFor(g),
 		Locked: g.word(l.g.locked) != 0,
-		System: s.r.isSystem(g), CreatedBy: mem.Addr(g.word(l.g.createdBy)), Creator: g.word(l.g.creator)}
+		System: s.r.isSystem(g), Object: s.lock(at, g), CreatedBy: mem.Addr(g.word(l.g.createdBy)),
+		Creator: g.word(l.g.creator)}
 	since := time.Duration(g.word(l.g.since))
 	if (state == stateWaiting || state == stateSyscall) && since > 0 && s.snap.Clock > since {
 		f.Waits = s.snap.Clock - since
@@ -233,10 +244,12 @@ func (s *listing) fiber(at uint64, g goroutine) snapshot.Fiber {
 	if t := s.runs(at, g); t != nil {
 		f.TID = t.TID
 		if t.Registers != nil {
+			f.Test = s.test(g, t.Stack)
 			return f
 		}
 	}
 	s.park(&f, g)
+	f.Test = s.test(g, f.Thread.Stack)
 	return f
 }
 

@@ -22,14 +22,19 @@ type layout struct {
 	reasons []string // by waitreason
 }
 
-// gLayout has offsets in struct g, of what a release does not have -1. Of the structure need bytes are read.
+// gLayout has offsets in struct g, of what a release does not have -1. Of the structure need bytes are read; waiting is
+// behind them, and missing in dumps that were saved before it was copied.
 type gLayout struct {
 	need                                   int
 	low, high, m, state, id, since, reason int
 	locked, createdBy, start, creator      int
 	sp, pc, fp, lr                         int
+	waiting                                int
 	syscallSP, syscallPC, syscallFP        int
 }
+
+// size is how much of struct g is copied, bytes.
+func (l *gLayout) size() int { return max(l.need, l.waiting+wordSize) }
 
 // mLayout has offsets in struct m.
 type mLayout struct{ need, curg, procid int }
@@ -152,6 +157,10 @@ func (l *layout) place(types map[string]dwarf.Struct) error {
 	})
 	if err != nil {
 		return err
+	}
+	g.waiting = -1
+	if at, ok := types[structG].Members["waiting"]; ok && at >= 0 && at <= maxStruct-word {
+		g.waiting = int(at)
 	}
 	return findFields(types, structM, &m.need, []field{
 		{to: &m.curg, of: structM, name: "curg", size: word}, {to: &m.procid, of: structM, name: "procid", size: word},
