@@ -162,7 +162,7 @@ func (s *step) atDeopt(b *codecache.Blob) bool {
 // saved is the caller's stack pointer where code has saved registers out of line before the call that it is in, 0 if it
 // has not: what takes them off again follows the call.
 func (s *step) saved(sender mem.Addr) mem.Addr {
-	code := s.v.UpTo(s.pc, saveArea)
+	code := s.r.lasting().UpTo(s.pc, saveArea) // as follows
 	code = append([]byte(nil), code...)
 	for i := 0; i+7 <= len(code); i++ {
 		if code[i] != 0x48 || code[i+2] != 0xc4 {
