@@ -31,10 +31,11 @@ func TestHeld(t *testing.T) {
 				got = nil
 				for _, l := range all {
 					for _, w := range l.Waiters {
+						owner := facts[l.Owner].Facts
 						switch name := facts[w].Name; {
 						case name == "wants the lock" && l.Owner == 0 && sleeper.MatchString(l.Note):
 							got = append(got, "lock")
-						case name == "wants the monitor" && slices.ContainsFunc(facts[l.Owner].Facts, spins.MatchString):
+						case name == "wants the monitor" && slices.ContainsFunc(owner, spins.MatchString):
 							got = append(got, "monitor")
 						default:
 							got = append(got, fmt.Sprintf("%s: %+v", name, l))
