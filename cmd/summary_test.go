@@ -27,14 +27,17 @@ func TestRemarks(t *testing.T) {
 		t.Errorf("nothing to say: got %q", got)
 	}
 	s := &sampler.Stats{Ticks: 2970, LateTicks: 30, Lost: 4, Behind: 3, Overhead: 0.17, MaxOverhead: 0.05, Stops: 900,
-		Peeks: 100, Cut: 1000, Late: 2, Notes: []string{"note"}}
+		Peeks: 100, Cut: 1000, Late: 2, Unsure: 12, Missing: 1, Notes: []string{"note"}}
 	want := []string{"30 of 3,000 samples were late; their time is counted in the next",
 		"1 sample was lost: a thread could not be stopped in time",
 		"3 samples were lost: stacks came faster than they could be unwound",
 		"fpstack used 17.0 % of one CPU, more than --max-overhead 5 %: sampling less often does not lower what " +
 			"it takes to start, to follow many threads and to read symbols",
 		"1,000 of 1,000 stacks were cut: the outermost frame was not reached",
-		"2 of 1,000 stacks were read in part after the stop: the outer frames may be of a later moment", "note"}
+		"2 of 1,000 stacks were read in part after the stop: the outer frames may be of a later moment",
+		"12 samples have frames whose names are not sure: what names them was read after the stop, and may have " +
+			"moved; a frame \"(name not sure)\" stands outside of them",
+		"1 sample has frames missing that a runtime has, at \"(frames missing)\"", "note"}
 	got := remarks(s)
 	if len(got) != len(want) {
 		t.Fatalf("got %q, want %q", got, want)
@@ -87,5 +90,43 @@ func TestUnseen(t *testing.T) {
 		if got := unseen(&tt.s); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// TestSummarized: a summary is of what a page opens with: what ran, and where most of that is a language's, its functions.
+func TestSummarized(t *testing.T) {
+	b := profile.NewBuilder(profile.SamplesCount, profile.WallTime)
+	loads := b.Child(0, b.Frame(profile.Frame{Func: "loads", Kind: profile.Python, Module: -1}))
+	c := b.Child(loads, b.Frame(profile.Frame{Func: "scan_once", Module: -1}))
+	wait := b.Child(loads, b.Frame(profile.Frame{Func: "futex", Kind: profile.Kernel, Module: -1}))
+	b.Add(c, -1, 1, 100)
+	b.Add(wait, -1, 1, 900)
+	p := b.Profile()
+	p.Default = 1
+	if got, want := waitingText(p), "90 % of thread time was waiting, in futex (90 %)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for _, tt := range []struct {
+		fold   string
+		waits  bool
+		hot    string
+		of     int64
+		folded bool
+	}{
+		{"auto", false, "loads", 100, true}, {"native", false, "loads", 100, true}, {"none", false, "scan_once", 100, false},
+		{"auto", true, "futex", 1000, true}, {"none", true, "futex", 1000, false},
+	} {
+		o := &viewOptions{waits: tt.waits, fold: choice{word: tt.fold}}
+		got, note := summarized(p, o)
+		hot := profile.Hottest(got, 1)[0].Name
+		if hot != tt.hot || got.Totals()[1] != tt.of || (note != "") != tt.folded {
+			t.Errorf("--fold %s, waits %v: %s of %d, %q; want %s of %d, a note %v", tt.fold, tt.waits, hot, got.Totals()[1],
+				note, tt.hot, tt.of, tt.folded)
+		}
+	}
+	only := profile.NewBuilder(profile.WallTime)
+	only.Add(only.Child(0, only.Frame(profile.Frame{Func: "futex", Kind: profile.Kernel, Module: -1})), -1, 900)
+	if got, _ := summarized(only.Profile(), &viewOptions{}); got.Totals()[0] != 900 {
+		t.Error("where all waits nothing is left out")
 	}
 }
