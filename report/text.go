@@ -22,7 +22,7 @@ import (
 func Text(w io.Writer, d *profile.Dump, opt Options) error {
 	p := &printer{w: bufio.NewWriterSize(w, 64<<10), dump: d, opt: opt, newer: map[string]bool{}}
 	p.places = newPlaces(d)
-	p.addresses = newAddresses(waitsOf(d), &opt)
+	p.addresses = newAddresses(addressesOf(d), &opt)
 	p.process()
 	for _, note := range d.Notes {
 		p.cutLine(text.Message(note))
