@@ -49,6 +49,14 @@ func TestRemarks(t *testing.T) {
 	}
 }
 
+// TestOverheadOnce: that a recording took more than it may is said once, by the rate that was lowered for it.
+func TestOverheadOnce(t *testing.T) {
+	s := &sampler.Stats{Overhead: 0.06, MaxOverhead: 0.05, BackedOff: 1, Notes: []string{"sampling at 70 of 99 Hz at times"}}
+	if got := remarks(s); len(got) != 1 || got[0] != s.Notes[0] {
+		t.Errorf("got %q, want the note alone", got)
+	}
+}
+
 // TestShortText: what runtimes did not get is said with -v alone, and is no remark, which the written profile has.
 func TestShortText(t *testing.T) {
 	s := &sampler.Stats{Short: 1200, Shortfall: "toy: memory was not copied"}

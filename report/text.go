@@ -251,5 +251,13 @@ func milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
 }
 
+// threadsNamed is threads with their ids: "thread 7", "2 threads 7-8".
+func threadsNamed(n int, ids string) string {
+	if n == 1 {
+		return "thread " + ids
+	}
+	return counted(n, "thread") + " " + ids
+}
+
 // counted is text.Count without commas: programs that read a heading look for digits alone.
 func counted(n int, noun string) string { return fmt.Sprintf("%d %s", n, text.Plural(n, noun)) }

@@ -211,7 +211,7 @@ func (p *printer) entryWaits(threads []*profile.Thread) {
 		}
 		who := "  "
 		if len(parts) > 1 {
-			who = "  " + counted(len(part.threads), "thread") + " " + p.ids(part.threads) + "  "
+			who = "  " + threadsNamed(len(part.threads), p.ids(part.threads)) + "  "
 		}
 		p.line(text.Wrap(who+text.Message(wait.Text), p.width(), 4))
 		p.waitEvidence("    ", wait)
