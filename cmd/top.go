@@ -85,7 +85,7 @@ second or, with --once, one time.`,
 	f.Var(&o.sort, "sort", "column that orders the rows")
 	f.Var(&o.by, "by", "what a row shows")
 	o.fold = foldChoice()
-	f.Var(&o.fold, "fold", "frames to add to those that called them")
+	f.Var(&o.fold, "fold", "whether native code counts as what called it")
 	f.BoolVar(&o.idle, "idle", false, "also show threads that wait in the kernel")
 	f.StringVar(&o.filter, "filter", "", "rows to show: a regular `EXPRESSION`, module:RE or thread:RE")
 	f.Var((*seconds)(&o.window), "window", "`TIME` that the table covers, 1s to 1h")
