@@ -15,7 +15,8 @@ func TestNear(t *testing.T) {
 		d := &profile.Dump{Threads: []profile.Thread{{Stack: profile.Stack{Frames: []profile.Frame{f}}}}}
 		b := profile.NewBuilder(profile.SamplesCount)
 		b.Add(b.Child(0, b.Frame(f)), -1, 1)
-		for what, notes := range map[string][]string{"dump": dumpNotes(d, o), "recording": profileNotes(b.Profile(), o)} {
+		for what, notes := range map[string][]string{"dump": dumpNotes(d, o),
+			"recording": profileNotes(b.Profile(), o)} {
 			if slices.Contains(notes, nearNote) != near {
 				t.Errorf("near %t: notes of the %s are %q", near, what, notes)
 			}
@@ -23,8 +24,8 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// TestMadeFromAnotherLanguage: lines of JavaScript that was made from TypeScript may be those of what was made, where no
-// source map is read.
+// TestMadeFromAnotherLanguage: lines of JavaScript that was made from TypeScript may be those of what was made, where
+// no source map is read.
 func TestMadeFromAnotherLanguage(t *testing.T) {
 	for _, tt := range []struct {
 		file, level string
@@ -40,7 +41,8 @@ func TestMadeFromAnotherLanguage(t *testing.T) {
 		d := &profile.Dump{FiberStacks: []profile.FiberStack{{Stack: profile.Stack{Frames: []profile.Frame{f}}}}}
 		b := profile.NewBuilder(profile.SamplesCount)
 		b.Add(b.Child(0, b.Frame(f)), -1, 1)
-		for what, notes := range map[string][]string{"dump": dumpNotes(d, o), "recording": profileNotes(b.Profile(), o)} {
+		for what, notes := range map[string][]string{"dump": dumpNotes(d, o),
+			"recording": profileNotes(b.Profile(), o)} {
 			if slices.Contains(notes, madeNote) != tt.want {
 				t.Errorf("%s, --names %s: notes of the %s are %q", tt.file, tt.level, what, notes)
 			}

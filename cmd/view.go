@@ -28,7 +28,8 @@ func (o *viewOptions) register(f *pflag.FlagSet) {
 // foldChoice is the value of --fold.
 func foldChoice() choice {
 	return choice{"WHAT", "auto", []word{
-		{"auto", "native for top, the summary and the first view of a page, if most of the time is in functions of a language; else none"},
+		{"auto", "native for top, the summary and the first view of a page, if most of the time is in functions of " +
+			"a language; else none"},
 		{"native", "native code counts as the function of a language that called it"},
 		{"none", "every frame counts as itself"}}}
 }

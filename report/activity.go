@@ -138,7 +138,8 @@ func runtimeWait(t *profile.Thread) string {
 // waitingCalls say what a thread does in a call of which no more is known: it began after the waits were read.
 var waitingCalls = map[string]string{
 	"epoll_wait": "waits for events", "epoll_pwait": "waits for events", "epoll_pwait2": "waits for events",
-	"poll": "waits for events", "ppoll": "waits for events", "select": "waits for events", "pselect6": "waits for events",
+	"poll": "waits for events", "ppoll": "waits for events", "select": "waits for events",
+	"pselect6":  "waits for events",
 	"nanosleep": "sleeps", "clock_nanosleep": "sleeps", "pause": "waits for a signal",
 	"rt_sigsuspend": "waits for a signal", "rt_sigtimedwait": "waits for a signal",
 	"wait4": "waits for a child", "waitid": "waits for a child",

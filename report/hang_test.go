@@ -41,11 +41,12 @@ func TestVerdictTextIsShort(t *testing.T) {
 	}
 }
 
-// TestVerdictAddresses: a verdict has addresses as short as a dump has them, but for two that would look alike, and whole
-// ones with -v.
+// TestVerdictAddresses: a verdict has addresses as short as a dump has them, but for two that would look alike, and
+// whole ones with -v.
 func TestVerdictAddresses(t *testing.T) {
 	v := &hang.Verdict{Sentence: "deadlock: 2 threads wait for each other", Because: []string{
-		"thread 8 waits for mutex 0x55d2f07940e0 held by 9", "thread 9 waits for threading.Lock 0x7f8f3d0a4cc0 held by 8",
+		"thread 8 waits for mutex 0x55d2f07940e0 held by 9",
+		"thread 9 waits for threading.Lock 0x7f8f3d0a4cc0 held by 8",
 		"also 0x7f8f000a4cc0"}}
 	for verbose, want := range map[bool][]string{
 		false: {"mutex 0x55d2…40e0 held", "Lock 0x7f8f3d0a4cc0 held", "0x7f8f000a4cc0"},
