@@ -25,10 +25,13 @@ func (r *Runtime) OpenFibers() (bool, error) {
 // after the stop.
 func (r *Runtime) Fibers(*snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	r.List.Clear()
-	c := suspended.Best(r.newScan)
+	c, err := suspended.Best(r.newScan)
 	defer c.Close()
 	defer c.Keep()
-	return r.listed(c), c.Problem("async methods")
+	if problem := c.Problem("async methods"); problem != nil {
+		err = problem
+	}
+	return r.listed(c), err
 }
 
 // listed makes fibers of what c found.
@@ -74,6 +77,7 @@ const (
 	awaitedSource // a task that somebody sets the result of
 	awaitedAll    // of several tasks
 	awaitedAny    // one of several
+	awaitedHidden // a method that is not shown
 	awaitedClass
 )
 
@@ -100,6 +104,8 @@ func (c *scan) awaited(b *box, number map[mem.Addr]int, cycle bool) awaited {
 func awaitedOf(k *class) awaited {
 	name, _, _ := strings.Cut(k.name, "`")
 	switch {
+	case k.box:
+		return awaited{kind: awaitedHidden}
 	case k.isDelay():
 		return awaited{kind: awaitedTimer}
 	case name == "SemaphoreSlim+TaskNode":
@@ -132,6 +138,8 @@ func (a awaited) text() string {
 		return "awaits all of several tasks"
 	case awaitedAny:
 		return "awaits one of several tasks"
+	case awaitedHidden:
+		return "awaits an async method"
 	case awaitedClass:
 		return "awaits " + a.class
 	}

@@ -12,6 +12,7 @@ type class struct {
 	name  string // without namespace, as Task+DelayPromise
 	shown string // the same as C# has it
 	kind  classKind
+	box   bool   // it has a state machine
 	size  uint64 // of an object, bytes, with the word before it
 }
 
@@ -57,6 +58,7 @@ func (c *scan) readClass(table mem.Addr) *class {
 	namespace := strings.LastIndexByte(first, '.') + 1
 	k.name = name.Raw[namespace:]
 	k.shown = strings.TrimPrefix(name.Shown, first[:namespace])
+	k.box = strings.Contains(k.name, "AsyncStateMachineBox`")
 	switch {
 	case name.Raw == "System.Action" || strings.HasPrefix(name.Raw, "System.Action`"):
 		k.kind = actionClass
@@ -71,10 +73,14 @@ func (c *scan) readClass(table mem.Addr) *class {
 func (c *scan) nameOfTable(table mem.Addr) (csharp.Text, bool) {
 	c.r.types = 0
 	t := c.r.typeOf(&c.View, table, maxTypeDepth)
-	if t.Kind != NamedType || t.Err != nil {
+	if c.Miss(t.fault()); t.Kind != NamedType || t.Err != nil {
 		return csharp.Text{}, false
 	}
-	return c.r.names.text(&t), true
+	n := c.r.names
+	n.fault = nil
+	name := n.text(&t)
+	c.Miss(n.fault)
+	return name, n.fault == nil
 }
 
 // isTask reports whether a type is Task, or inherits from it.
@@ -171,7 +177,7 @@ func (c *scan) follow(o mem.Addr, depth int, to *[]mem.Addr) {
 		return
 	}
 	k := c.classOf(o)
-	if k == nil {
+	if k == nil || k.box { // the method of one that is not known comes before those that wait for it
 		return
 	}
 	f := c.View.Fields(o)

@@ -217,7 +217,7 @@ func cut(s string) string {
 
 // assembly is the module m.
 func (n *namer) assembly(m *Module) *assembly {
-	if m.Metadata == 0 {
+	if m.Metadata == 0 || m.Err != nil {
 		return &assembly{err: cmp.Or(m.Err, errNoMetadata)}
 	}
 	key := assemblyKey{m.Metadata, m.ID}
