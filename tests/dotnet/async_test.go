@@ -115,6 +115,31 @@ func TestSavedAsync(t *testing.T) {
 	}
 }
 
+// TestAsyncOfCore: a core has the async methods that the process had, where the file of their assembly is believed; else
+// it says why they are not there.
+func TestAsyncOfCore(t *testing.T) {
+	for _, version := range folders {
+		t.Run(version, func(t *testing.T) {
+			s := startHost(t, filepath.Join(fetched, version), own, nil, "waiting.dll", "3")
+			core := filepath.Join(t.TempDir(), "core")
+			var live, believed, not, complaints bytes.Buffer
+			cmd.Execute([]string{"-p", fmt.Sprint(s.PID()), "--fibers", "all"}, &live, &complaints)
+			writeCore(t, s.PID(), core)
+			cmd.Execute([]string{core, "--fibers", "all", "--sysroot", "/"}, &believed, &complaints)
+			want, got := asyncText(live.String()), asyncText(believed.String())
+			if got != want || strings.Count(want, "3 async calls") < len(waitingChains) {
+				t.Errorf("core:\n%s\nlive:\n%s\n%s", got, want, complaints.String())
+			}
+			complaints.Reset()
+			cmd.Execute([]string{core, "--fibers", "all"}, &not, &complaints)
+			if got := asyncText(not.String()); strings.Contains(got, "Waiting.") ||
+				!strings.Contains(complaints.String(), "async methods may be missing") {
+				t.Errorf("not believed:\n%s\n%s", got, complaints.String())
+			}
+		})
+	}
+}
+
 // asyncText are the parts of a dump that show async methods.
 func asyncText(dump string) string {
 	var b strings.Builder
