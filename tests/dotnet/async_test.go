@@ -42,17 +42,70 @@ func TestAsync(t *testing.T) {
 		want[chain] = n
 	}
 	for _, version := range folders {
+		for _, moved := range []string{"", "moved"} {
+			t.Run(version+moved, func(t *testing.T) {
+				s := startHost(t, filepath.Join(fetched, version), own, nil, "waiting.dll", fmt.Sprint(n), moved)
+				got, err := s.asyncs(t, lines)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("%v, want %v", got, want)
+				}
+			})
+		}
+	}
+}
+
+// TestAsyncChurn: beside methods that begin and end, and a collector that moves all, the list has the same methods, or
+// says that it is not whole: then it has no more of them, and parts of their chains. No chain is one that the program
+// cannot make.
+func TestAsyncChurn(t *testing.T) {
+	const n = 20
+	scans := 12
+	if *full {
+		scans = 400
+	}
+	lines := markedLines(t, "../../testdata/dotnet/waiting.cs")
+	for _, version := range folders {
 		t.Run(version, func(t *testing.T) {
-			s := startHost(t, filepath.Join(fetched, version), own, nil, "waiting.dll", fmt.Sprint(n))
-			got, err := s.asyncs(t, lines)
-			if err != nil {
-				t.Fatal(err)
+			s := startHost(t, filepath.Join(fetched, version), own, nil, "waiting.dll", fmt.Sprint(n), "churn")
+			whole, churned := 0, 0
+			for range scans {
+				got, err := s.asyncs(t, lines)
+				if err == nil {
+					whole++
+				}
+				for chain, count := range got {
+					known := slices.Contains(waitingChains, chain)
+					_, methods, _ := strings.Cut(chain, ": ")
+					switch {
+					case known && (count > n || err == nil && count != n):
+						t.Errorf("%d × %q, want %d (%v)", count, chain, n, err)
+					case known:
+					case methods == "Churned Churner" || methods == "Churner" || methods == "Churned":
+						churned++
+					case err == nil || !isPartOfWaiting(methods):
+						t.Errorf("%d × %q: the program cannot make it (%v)", count, chain, err)
+					}
+				}
+				if err == nil && len(got) < len(waitingChains) {
+					t.Errorf("whole, it is said: %v", got)
+				}
 			}
-			if fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("%v, want %v", got, want)
+			t.Logf("%d of %d scans whole, %d saw others", whole, scans, churned)
+			if churned == 0 {
+				t.Error("none saw a method that begins and ends")
 			}
 		})
 	}
+}
+
+// isPartOfWaiting reports whether methods wait for each other in some chain of the program.
+func isPartOfWaiting(methods string) bool {
+	return slices.ContainsFunc(append([]string{"Sleeps Both", "Locks Both"}, waitingChains...), func(c string) bool {
+		return strings.Contains(" "+c+" ", " "+methods+" ")
+	})
 }
 
 // asyncs counts the chains of async methods that wait, which are to wait at those lines, by method.

@@ -1,7 +1,9 @@
 package coreclr
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,10 +30,12 @@ func (r *Runtime) Fibers(*snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	c, err := suspended.Best(r.newScan)
 	defer c.Close()
 	defer c.Keep()
-	if problem := c.Problem("async methods"); problem != nil {
-		err = problem
+	problem := c.Problem("async methods")
+	if problem == nil && c.doubtful > 0 {
+		problem = fmt.Errorf("async methods may be missing: of %d it is not known whether they are what the garbage "+
+			"collector has left of others", c.doubtful)
 	}
-	return r.listed(c), err
+	return r.listed(c), cmp.Or(problem, err)
 }
 
 // listed makes fibers of what c found.

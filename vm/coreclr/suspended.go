@@ -24,6 +24,8 @@ import (
 // src/coreclr/vm/methodtable.h and class FieldDesc in src/coreclr/vm/field.h of dotnet/runtime. Seen in 9.0.5 and
 // 10.0.12.
 const (
+	marked = 1 // in the address of an object's MethodTable: a collection goes on
+
 	tableSize   = 4  // of objects, in a MethodTable
 	tableParent = 16 // in a MethodTable
 
@@ -86,11 +88,13 @@ type fieldsAt struct {
 // box is an object that has a state machine.
 type box struct {
 	at      mem.Addr
+	object  mem.Addr // its state machine, where that is an object by itself
 	machine *machine
 	state   int32
 	// waits are those that wait for it: boxes, if they are any.
 	waiters  []mem.Addr
 	awaits   []mem.Addr // objects that it waits for
+	back     []mem.Addr // boxes that these let go on
 	classes  []*class   // of these
 	timeless bool       // the last is a delay without an end
 }
@@ -109,6 +113,7 @@ type scan struct {
 	parts    []moment.Part
 	classes  map[mem.Addr]*class
 	boxes    []box
+	doubtful int // boxes that are left out
 }
 
 func (r *Runtime) newScan() *scan {
@@ -149,6 +154,8 @@ func (c *scan) Read() (found int, err error) {
 		}
 	}
 	c.boxes = kept
+	c.searchAgain()
+	c.dropCopies()
 	return len(c.boxes), c.Moment.Err()
 }
 
@@ -233,6 +240,7 @@ func (c *scan) addMachines(tables []candidate) {
 			return
 		}
 		c.words.Add(uint64(m.box), 2*len(c.machines))
+		c.words.Add(uint64(m.box)|marked, 2*len(c.machines))
 		c.machines = append(c.machines, m)
 	}
 }
@@ -318,7 +326,10 @@ func (c *scan) findObjects() {
 				return true
 			}
 			m := c.machines[number/2]
-			if len(b)-i >= taskEnd && !isSuspended(order.Uint32(b[i+taskFlags:])) {
+			switch whole := len(b)-i >= taskEnd; {
+			case whole && !isSuspended(order.Uint32(b[i+taskFlags:])):
+				return true
+			case !whole && c.r.searched.Replayed: // it has all of those that were found
 				return true
 			}
 			if len(c.found) == suspended.MaxObjects {

@@ -106,6 +106,9 @@ func (s *Scan) Stayed(p moment.Part) bool {
 	return s.same[p]
 }
 
+// Change counts something else that was not the same.
+func (s *Scan) Change() { s.moved++ }
+
 // Moved is how many parts were not the same.
 func (s *Scan) Moved() int { return s.moved }
 
