@@ -168,8 +168,8 @@ func TestSavedAsync(t *testing.T) {
 	}
 }
 
-// TestAsyncOfCore: a core has the async methods that the process had, where the file of their assembly is believed; else
-// it says why they are not there.
+// TestAsyncOfCore: a core has the async methods that the process had, where the file of their assembly is believed;
+// else it says why they are not there.
 func TestAsyncOfCore(t *testing.T) {
 	for _, version := range folders {
 		t.Run(version, func(t *testing.T) {
@@ -236,7 +236,8 @@ func (s *server) tell(t *testing.T, path, version string) {
 		if filepath.Base(m.Path) != "libcoreclr.so" || found == nil || m.Offset != 0 {
 			continue
 		}
-		for word, name := range map[string]string{"slots": "g_dacTable", "contract": "DotNetRuntimeContractDescriptor"} {
+		for word, name := range map[string]string{"slots": "g_dacTable",
+			"contract": "DotNetRuntimeContractDescriptor"} {
 			if at, _, ok := symbol.OpenDynamic(found).Lookup(name); ok {
 				text += fmt.Sprintf("%s %#x\n", word, uint64(found.Addr(at)))
 			}

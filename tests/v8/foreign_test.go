@@ -11,8 +11,8 @@ import (
 	"github.com/fpstack/fpstack/tests/walked"
 )
 
-// foreignSource is a library with a thread that goes through code in memory without a file, as libffi and PCRE2 make it:
-// push rbp; mov rbp, rsp; call rdi; pop rbp; ret.
+// foreignSource is a library with a thread that goes through code in memory without a file, as libffi and PCRE2 make
+// it: push rbp; mov rbp, rsp; call rdi; pop rbp; ret.
 const foreignSource = `
 #include <pthread.h>
 #include <string.h>

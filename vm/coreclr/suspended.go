@@ -254,8 +254,7 @@ func (c *scan) isBoxType(t *metadata.Tables, row uint32) bool {
 	return path[1].Name == "AsyncStateMachineBox`1" || path[1].Name == "DebugFinalizableAsyncStateMachineBox`1"
 }
 
-// machineOf is the state machine of objects with the MethodTable at a: the last argument of their type; nil if they have
-// none.
+// machineOf is the state machine of objects with the MethodTable at a, the last argument of their type; nil for none.
 func (c *scan) machineOf(a mem.Addr) (*machine, error) {
 	r, v := c.r, &c.View
 	if _, ok := v.Bytes(a, tableBytes); !ok { // so that it is kept whole: it is searched for by the word of its module
