@@ -199,9 +199,8 @@ func (n *signalName) Set(s string) error {
 func (a *app) jobDeadline() time.Duration {
 	limit, ok := ci.Deadline(os.Getenv, time.Now())
 	if !ok {
-		a.complain(errors.New("--deadline auto: no variable says how long this job may take " +
-			"(CI_JOB_TIMEOUT of GitLab, " +
-			"BUILDKITE_TIMEOUT, TEST_TIMEOUT of Bazel): there is no deadline"))
+		a.complain(fmt.Errorf("--deadline auto: no variable says how long this job may take (%s): there is no deadline",
+			strings.Join(ci.LimitVariables(), ", ")))
 		return 0
 	}
 	fmt.Fprintf(a.stderr, "fpstack: --deadline %s\n", &limit)

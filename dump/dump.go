@@ -212,12 +212,12 @@ func (w *Walk) walked(whole *snapshot.Snapshot) resolve.Walked {
 
 // Locks lists what the runtimes know of locks of their own, for which threads of s wait.
 func (w *Walk) Locks(s *snapshot.Snapshot) []waits.Lock {
-	return append(w.runtimes.Locks(s), w.runtimes.Joins(s, func(tid int) *unwind.Stack {
+	return w.runtimes.Locks(s, func(tid int) *unwind.Stack {
 		if stack, ok := w.stacks[tid]; ok {
 			return &stack
 		}
 		return nil
-	})...)
+	})
 }
 
 // Close releases the modules. What was returned stays.

@@ -56,13 +56,13 @@ func (b *frameBook) hash(frames []unwind.Frame) uint64 {
 }
 
 // forgetPlaces drops where on its own stack each frame is, by which equal stacks of two threads differ. For frames of a
-// runtime of threads that stays, as it asks for it: see [vm.JoinLister].
+// runtime of threads that stays, as it asks for it: see [vm.LockLister].
 func forgetPlaces(s *unwind.Stack, ofRuntimes bool) {
 	for i := range s.Frames {
 		f := &s.Frames[i]
-		f.SP, f.Kept = 0, 0
+		f.Kept = 0
 		if f.Runtime == nil || ofRuntimes {
-			f.CFA = 0
+			f.SP, f.CFA = 0, 0
 		}
 	}
 }

@@ -13,5 +13,5 @@
 //
 // Pages are package page's.
 //
-// Rules and their sources are in docs/formats.md.
+// Rules and their sources are in docs/dev/formats.md.
 package flame

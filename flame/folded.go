@@ -21,7 +21,7 @@ const maxFoldedText = 1 << 30
 
 // WriteFolded writes one value of p as folded stacks: outermost frame first, ';' between frames,
 // a space, an integer above 0, LF; valid UTF-8, no heading, sorted by bytes. Stacks whose
-// names are the same are one line. What it changes in a name is written in docs/formats.md.
+// names are the same are one line. What it changes in a name is written in docs/dev/formats.md.
 // Of what would be longer than 1 GiB the smallest stacks are joined as "(smaller)" behind what they have in common
 // with larger ones, which opt.Warn says.
 //

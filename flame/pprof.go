@@ -18,14 +18,14 @@ import (
 // PprofOptions say what is in a profile.proto besides the profile.
 type PprofOptions struct {
 	Version string // of fpstack, "" if unknown: part of the first comment
-	DocURL  string // an absolute URL; "" is that of docs/formats.md
+	DocURL  string // an absolute URL; "" is that of docs/dev/formats.md
 	NoIDs   bool   // leave out thread and process ids: stores make a series of each
 
 	Warn func(string) // called with what was joined to keep the file small; may be nil
 }
 
 // docURL is shown by pprof's pages.
-const docURL = "https://github.com/fpstack/fpstack/blob/main/docs/formats.md"
+const docURL = "https://github.com/fpstack/fpstack/blob/main/docs/dev/formats.md"
 
 // Names of sample labels. A store may throw away numbers and refuse other characters than these.
 const (

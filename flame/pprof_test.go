@@ -67,8 +67,13 @@ func TestPprofTables(t *testing.T) {
 		want) {
 		t.Errorf("comments %q, want %q", p.Comments, want)
 	}
-	if !strings.HasPrefix(p.DocURL, "https://") || p.DropFrames != "" || p.KeepFrames != "" {
-		t.Errorf("doc URL %q, drop %q, keep %q", p.DocURL, p.DropFrames, p.KeepFrames)
+	const blob = "https://github.com/fpstack/fpstack/blob/main/"
+	page, ours := strings.CutPrefix(p.DocURL, blob)
+	if _, err := os.Stat(filepath.Join("..", page)); !ours || err != nil {
+		t.Errorf("doc URL %q: %v, want a page of this repository", p.DocURL, err)
+	}
+	if p.DropFrames != "" || p.KeepFrames != "" {
+		t.Errorf("drop %q, keep %q", p.DropFrames, p.KeepFrames)
 	}
 }
 

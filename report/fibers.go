@@ -153,7 +153,7 @@ func (p *printer) awaitedBy(fibers []*profile.Fiber) {
 		}
 		slices.Sort(all)
 		all = slices.Compact(all)
-		who := text.Plural(len(all), text.Escape(f.Kind)) + " " + p.ranges(all)
+		who := text.Plural(len(all), text.Escape(p.kindOf(all[0], f.Kind))) + " " + p.ranges(all)
 		if len(all) > 1 {
 			who = strconv.Itoa(len(all)) + " " + who
 		}
@@ -169,6 +169,15 @@ func (p *printer) awaitedBy(fibers []*profile.Fiber) {
 		}
 	}
 	p.line(text.Wrap("  awaited by "+p.few(names), p.width(), 4))
+}
+
+// kindOf is the kind of the fiber with that id, usual where the dump does not have it.
+func (p *printer) kindOf(id uint64, usual string) string {
+	i, ok := p.allFibers().at[id]
+	if !ok {
+		return usual
+	}
+	return p.dump.Fibers[i].Kind
 }
 
 // fiberName is what one fiber is called: goroutine 34, task "main".

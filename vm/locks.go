@@ -1,43 +1,25 @@
 package vm
 
 import (
-	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/waits"
 )
 
-// LockLister is a runtime that has locks of its own for which threads wait.
+// LockLister is a runtime that has locks of its own for which threads wait, or knows for the ends of which threads
+// others wait.
 type LockLister interface {
-	// Locks lists those that threads of s wait for. memory is that of the process as s shows it; the threads may run
-	// again, or may never have been stopped. What it cannot read it leaves out.
-	Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock
+	// Locks lists those that threads of s wait for. stack is that of a thread as it was walked, nil for none. It may
+	// read the image: the threads may run again, or may never have been stopped. What it cannot read it leaves out.
+	Locks(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock
 }
 
-// JoinLister is a runtime that knows for the ends of which threads others wait, by their stacks.
-type JoinLister interface {
-	// Joins lists those of threads of s, with [waits.Lock.Ends]. stack is that of a thread as it was walked, nil for
-	// none. It may read the image; the threads run again.
-	Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock
-}
-
-// Joins lists what the runtimes of the process know of threads that wait for the end of others.
-func (p *Process) Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock {
-	var all []waits.Lock
-	for _, r := range p.all {
-		if l, ok := r.(JoinLister); ok {
-			all = append(all, l.Joins(s, stack)...)
-		}
-	}
-	return all
-}
-
-// Locks lists what the runtimes of the process know of locks of their own.
-func (p *Process) Locks(s *snapshot.Snapshot) []waits.Lock {
+// Locks lists what the runtimes of the process know of locks of their own; see [LockLister].
+func (p *Process) Locks(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock {
 	var all []waits.Lock
 	for _, r := range p.all {
 		if l, ok := r.(LockLister); ok {
-			all = append(all, l.Locks(s, s.Reader(nil, p.image.Memory))...)
+			all = append(all, l.Locks(s, stack)...)
 		}
 	}
 	return all

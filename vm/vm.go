@@ -28,6 +28,7 @@ import (
 	"github.com/fpstack/fpstack/vm/golang"
 	"github.com/fpstack/fpstack/vm/hotspot"
 	"github.com/fpstack/fpstack/vm/moment"
+	"github.com/fpstack/fpstack/vm/tokio"
 	"github.com/fpstack/fpstack/vm/v8"
 	"github.com/fpstack/fpstack/vm/wasmtime"
 	"github.com/fpstack/fpstack/work"
@@ -107,6 +108,8 @@ var Kinds = []Kind{
 		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(cpython.New(m, image)) }},
 	{Name: "HotSpot", Files: []string{"libjvm.so"},
 		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(hotspot.New(m, image)) }},
+	{Name: "tokio",
+		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(tokio.New(m, image)) }},
 	{Name: "wasmtime", Whole: func(i module.Image) Whole { return wasmtime.New(i) }},
 	{Name: jitLogs, Whole: func(image module.Image) Whole {
 		return codelog.New(jitLogs, image, jitdump.Format{}, perfmap.Format{})

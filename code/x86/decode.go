@@ -14,6 +14,8 @@ type inst struct {
 	addr   bool // prefix 67
 	repeat byte // last of F2, F3; 0 without
 	thread bool // segment FS or GS: memory that is no stack
+	gs     bool // segment GS
+	lock   bool // prefix F0
 	mode64 bool
 
 	hasModRM bool
@@ -23,6 +25,7 @@ type inst struct {
 	vvvv     register // the extra operand of VEX
 	base     register // noReg: none, regIP: RIP-relative
 	index    register // noReg: none
+	scale    byte     // of index, as a shift
 	disp     int64
 	imm      int64 // immediate or relative offset, sign-extended
 }
@@ -135,8 +138,10 @@ func (in *inst) prefixes(c *cursor) byte {
 		case 0xf2, 0xf3:
 			in.repeat = op
 		case 0x64, 0x65:
-			in.thread = true
-		case 0x26, 0x2e, 0x36, 0x3e, 0xf0:
+			in.thread, in.gs = true, op == 0x65
+		case 0xf0:
+			in.lock = true
+		case 0x26, 0x2e, 0x36, 0x3e:
 		default:
 			return op
 		}

@@ -22,7 +22,7 @@ func (in *inst) modRM(c *cursor, x *extension, registersOnly bool) {
 		sib := c.next()
 		in.base = register(sib&7) | x.b
 		if index := register(sib>>3&7) | x.x; index != rsp {
-			in.index = index
+			in.index, in.scale = index, sib>>6
 		}
 		if mod == 0 && sib&7 == 5 {
 			in.base, size = noReg, 4

@@ -36,6 +36,14 @@ var jobLimits = []struct {
 	{"TEST_TIMEOUT", "", time.Second, 10 * time.Second, 0},
 }
 
+// LimitVariables are the variables that say how long a job may take.
+func LimitVariables() (names []string) {
+	for _, l := range jobLimits {
+		names = append(names, l.name)
+	}
+	return names
+}
+
 // Deadline is the one that the environment shows, with a margin; ok is false if it shows none. A limit that is shorter
 // than twice its margin is halved.
 func Deadline(getenv Getenv, now time.Time) (limit Limit, ok bool) {

@@ -12,8 +12,8 @@ import (
 	"github.com/fpstack/fpstack/tests/walked"
 )
 
-// TestCrowd: of 500 threads each has its stack. It tells how long the stop is without what names them, with it, and with
-// what they wait for: medians of stops in turn.
+// TestCrowd: of 500 threads each has its stack. It tells how long the stop is without what names them, with it, and
+// with what they wait for: medians of stops in turn.
 func TestCrowd(t *testing.T) {
 	const threads, rounds = 500, 15
 	for _, version := range versions(t) {

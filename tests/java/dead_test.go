@@ -38,7 +38,7 @@ func (p *program) locks(s *snapshot.Snapshot) (edges []string, all []waits.Lock)
 		stacks[s.Threads[i].TID] = &walked
 	}
 	facts := p.Runtimes.ThreadFacts(s)
-	all = p.Runtimes.Joins(s, func(tid int) *unwind.Stack { return stacks[tid] })
+	all = p.Runtimes.Locks(s, func(tid int) *unwind.Stack { return stacks[tid] })
 	for _, l := range all {
 		for _, w := range l.Waiters {
 			edges = append(edges, fmt.Sprintf("%s waits for %s: %s", facts[w].Name, facts[l.Owner].Name,

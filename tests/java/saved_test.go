@@ -112,7 +112,7 @@ func saveOne(t *testing.T, p *program, name, method string, running bool) bool {
 		return false
 	}
 	runtimes.ThreadFacts(s)
-	runtimes.Joins(s, func(tid int) *unwind.Stack { return stacks[tid] })
+	runtimes.Locks(s, func(tid int) *unwind.Stack { return stacks[tid] })
 	s.Threads, s.Running = threads, kept.Ranges()
 	if err := os.MkdirAll(saved, 0o755); err != nil {
 		t.Fatal(err)

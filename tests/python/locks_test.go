@@ -13,6 +13,7 @@ import (
 
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/waits"
 )
 
@@ -49,7 +50,7 @@ func (x *target) locksOnce(t *testing.T, noStop bool) ([]waits.Lock, map[int]str
 		names[tid] = f.Name
 	}
 	var all []waits.Lock
-	for _, l := range x.Runtimes.Locks(s) {
+	for _, l := range x.Runtimes.Locks(s, func(int) *unwind.Stack { return nil }) {
 		if !strings.Contains(l.Name, "GIL") {
 			all = append(all, l)
 		}

@@ -17,10 +17,10 @@ const join = "System.Threading.Thread.Join"
 // maxJoin bounds the bytes of a stack that are searched: the frames of the runtime below the method.
 const maxJoin = 64 << 10
 
-// Joins lists which locks threads of s wait for, and for which threads they wait in Thread.Join, by their
-// stacks: see vm.JoinLister. What the runtime does there has the address of its Thread; a stack that has those of
+// Locks lists which locks threads of s wait for, and for which threads they wait in Thread.Join, by their
+// stacks: see vm.LockLister. What the runtime does there has the address of its Thread; a stack that has those of
 // several says nothing.
-func (r *Runtime) Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock {
+func (r *Runtime) Locks(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock {
 	list := r.locksOf(s, stack)
 	var known map[mem.Addr]int // our ids of threads, by their Threads
 	for i := range s.Threads {

@@ -99,7 +99,7 @@ func FuzzMemory(f *testing.F) {
 			}
 			r.Frames(f.Site)
 		}
-		r.Joins(s, func(int) *unwind.Stack { return &walked })
+		r.Locks(s, func(int) *unwind.Stack { return &walked })
 		r.precompiled(&section{start: drawnStart, end: drawnStart + drawnSize, module: drawnStart + 0x1000},
 			drawnStart+0x2000)
 		if most := 5 << 20; d.reads > most {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/cpython/object"
 	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/waits"
@@ -230,7 +231,8 @@ func (r *Runtime) HoldsLock(t *snapshot.Thread) bool {
 
 // Locks implements vm.LockLister: the GIL is known by who holds it, an RLock by who has it, a thread that is joined by
 // the object of its class.
-func (r *Runtime) Locks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
+func (r *Runtime) Locks(s *snapshot.Snapshot, _ func(tid int) *unwind.Stack) []waits.Lock {
+	memory := s.Reader(nil, r.live)
 	out := r.pyLocks(s, memory)
 	own, live := r.ownersIn(s), r.reading(nil, memory, maxLiveSteps)
 	for _, g := range r.gils() {

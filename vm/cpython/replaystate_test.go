@@ -156,6 +156,6 @@ func FuzzState(f *testing.F) {
 		_, _ = r.green.OpenFibers()
 		_, _ = r.green.Fibers(s)
 		_ = r.ThreadFacts(s)
-		_ = r.Locks(s, r.live)
+		_ = r.Locks(s, nil)
 	})
 }

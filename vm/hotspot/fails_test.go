@@ -169,7 +169,7 @@ func (p *process) edges(r *Runtime, change func([]mem.Range) []mem.Range) (out [
 	for i := range s.Threads {
 		s.Threads[i].Copied = change(slices.Clone(s.Threads[i].Copied))
 	}
-	list = r.Joins(&s, func(int) *unwind.Stack { return stack })
+	list = r.Locks(&s, func(int) *unwind.Stack { return stack })
 	for _, l := range list {
 		for _, w := range l.Waiters {
 			out = append(out, fmt.Sprintf("%d %d %s", w, l.Owner, l.Name))

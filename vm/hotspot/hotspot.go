@@ -73,7 +73,7 @@ var _ interface {
 	snapshot.ProcessCopier
 	DumpCopier() snapshot.Copier                                                // vm.DumpCopier
 	ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThread             // vm.ThreadDescriber
-	Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock // vm.JoinLister
+	Locks(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock // vm.LockLister
 	Functions(yield func(start, end mem.Addr, name string) bool) error          // vm.FunctionLister
 } = (*Runtime)(nil)
 

@@ -116,9 +116,9 @@ type graph struct {
 	byLock  map[uint64]int
 }
 
-// Joins implements vm.JoinLister: for which monitors, locks of java.util.concurrent and ends of threads those of s
+// Locks implements vm.LockLister: for which monitors, locks of java.util.concurrent and ends of threads those of s
 // wait.
-func (r *Runtime) Joins(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock {
+func (r *Runtime) Locks(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock {
 	j, known := r.jvm.Load(), r.roster.Load()
 	if j == nil || j.threads == nil || known.fields == nil {
 		return nil

@@ -1,0 +1,138 @@
+// Package emulate runs machine code of amd64 over a copy-on-write view of memory: what it writes goes to an overlay,
+// which is all that ever changes.
+//
+// The caller provides the code, the memory that it reads, registers and a stack. It guarantees bounded work on any
+// bytes: a run ends when the function returns, after so many steps, or at what is not known here, which is an error: a
+// system call, a trap, an instruction outside of the tables, memory that is not to be had. Nothing is guessed: what an
+// instruction that is known leaves undefined (some flags) has one of the values that it may have.
+//
+// It knows no process. Instructions: what compilers make of safe code for the baseline of amd64: integers, atomics
+// (alone: nobody else runs in the overlay), strings, and SSE2 of integers. Not floating point, not AVX.
+//
+// Source: Intel SDM volume 2.
+package emulate
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fpstack/fpstack/code/x86"
+)
+
+// Registers by their number in instructions.
+const (
+	RAX = iota
+	RCX
+	RDX
+	RBX
+	RSP
+	RBP
+	RSI
+	RDI
+	R8
+)
+
+// Machine is one processor and its view of memory. Its zero value has no memory.
+type Machine struct {
+	R      [16]uint64
+	X      [16]Vector
+	PC     uint64
+	Flags  Flags
+	FSBase uint64
+
+	// Code returns bytes of code at pc, as many as an instruction may have or what there is.
+	Code func(pc uint64) []byte
+	// Read fills b with the memory at a, and reports whether it could. What was written lies above it.
+	Read func(b []byte, a uint64) bool
+	// Writable reports whether the n bytes at a may be written; nil: what can be read may.
+	Writable func(a uint64, n int) bool
+	// Call hears of each call, when PC is at its first instruction. It may do the function's work and return true: then
+	// the machine goes on behind the call. A jump through a word of memory is one, too: slot is where that word is, 0
+	// for other calls.
+	Call func(slot uint64) bool
+	// Return hears of each return to PC; nil: nobody does.
+	Return func()
+
+	overlay overlay
+	next    uint64 // behind the instruction at hand
+	fault   error
+}
+
+// Vector is an XMM register, the low half first.
+type Vector [2]uint64
+
+// Why a run ends before the function returns.
+var (
+	ErrSteps  = errors.New("it takes too many steps")
+	ErrSystem = errors.New("it calls the kernel")
+	ErrTrap   = errors.New("it comes to a trap")
+	ErrMemory = errors.New("its memory is not to be had")
+	ErrRoom   = errors.New("it writes to too much memory")
+	ErrDivide = errors.New("it divides by zero")
+)
+
+// UnknownError is an instruction that is not known.
+type UnknownError struct {
+	PC   uint64
+	Code []byte
+}
+
+func (e *UnknownError) Error() string { return fmt.Sprintf("the instruction % x is not known", e.Code) }
+
+// Run runs from PC on until PC is end, which no code is at. It returns how many of steps it took.
+func (m *Machine) Run(end uint64, steps int) (taken int, err error) {
+	for ; m.PC != end; taken++ {
+		if taken == steps {
+			return taken, ErrSteps
+		}
+		if err := m.Step(); err != nil {
+			return taken, err
+		}
+	}
+	return taken, nil
+}
+
+// Step runs one instruction. After an error PC is at the one that has failed, and registers and memory may be as it
+// leaves them or as they were, in part: the run is over.
+func (m *Machine) Step() error {
+	code := m.Code(m.PC)
+	in, ok := x86.Decode(code)
+	if !ok {
+		return m.unknown(code, len(code))
+	}
+	pc := m.PC
+	m.next, m.fault = pc+uint64(in.Len), nil
+	known := !in.VEX && !in.Other && m.execute(&in)
+	switch {
+	case m.fault != nil:
+		return m.fault
+	case !known:
+		return m.unknown(code, in.Len)
+	}
+	m.PC = m.next
+	return nil
+}
+
+func (m *Machine) unknown(code []byte, n int) error {
+	const longest = 15
+	return &UnknownError{m.PC, append([]byte(nil), code[:min(n, len(code), longest)]...)}
+}
+
+// fail ends the run.
+func (m *Machine) fail(err error) bool {
+	if m.fault == nil {
+		m.fault = err
+	}
+	return true
+}
+
+// execute does what in says, false if it is not known.
+func (m *Machine) execute(in *x86.Instruction) bool {
+	switch in.Space {
+	case 0:
+		return m.oneByte(in)
+	case 1:
+		return m.twoByte(in) || m.vector(in)
+	}
+	return false
+}

@@ -1,0 +1,182 @@
+//go:build linux && amd64
+
+package rust
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/report"
+	"github.com/fpstack/fpstack/tests/harness"
+)
+
+// built is where scripts/build-rust puts what it makes.
+const built = "../../testdata/bin/rust"
+
+var fpstack string
+
+func TestMain(m *testing.M) {
+	r, err := harness.Prepare("rust")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fpstack = r.Fpstack
+	status := m.Run()
+	os.RemoveAll(r.Scratch)
+	os.Exit(status)
+}
+
+// start starts a program with n tasks of each kind, and returns its process id.
+func start(t *testing.T, program, scheduler string, n int) int {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(built, program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("testdata/bin/rust is not built: scripts/build-rust")
+	}
+	p := harness.Program{Argv: []string{path, scheduler, strconv.Itoa(n)}, Ready: "ready"}
+	return p.Begin(t)
+}
+
+// dump is a dump of process pid with all fibers.
+func dump(t *testing.T, pid int) *profile.Dump {
+	t.Helper()
+	out, err := exec.Command(fpstack, "--fibers=all", "--format=json", "-p", strconv.Itoa(pid)).Output()
+	if len(out) == 0 {
+		t.Fatal(err)
+	}
+	d, err := report.NewReader(bytes.NewReader(out)).Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// marks are the lines of the source that end in "// KIND N", by that.
+func marks(t *testing.T) map[string]int {
+	t.Helper()
+	f, err := os.Open("../../testdata/rust/tasks/main.rs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := map[string]int{}
+	s := bufio.NewScanner(f)
+	for n := 1; s.Scan(); n++ {
+		if _, mark, ok := strings.Cut(s.Text(), "; // "); ok {
+			lines[mark] = n
+		} else if _, mark, ok := strings.Cut(s.Text(), " // "); ok && !strings.HasPrefix(s.Text(), "//") {
+			lines[mark] = n
+		}
+	}
+	return lines
+}
+
+// chain is what is listed of a fiber: what it awaits, and the lines of its functions, innermost first.
+func chain(d *profile.Dump, f *profile.Fiber) string {
+	s := f.State + ":"
+	for _, x := range d.FiberStacks[f.Stack].Stack.Frames {
+		s += fmt.Sprintf(" %d", x.Line)
+	}
+	return s
+}
+
+// wanted are the chains that the source makes, by what they await and their marks.
+var wanted = []string{
+	"awaits a timer: sleep 1, sleep 2",
+	"awaits a Mutex: mutex 1, mutex 2",
+	"awaits a Semaphore: semaphore 1, semaphore 2",
+	"awaits a RwLock: rwlock 1, rwlock 2",
+	"awaits a sender of a oneshot channel: oneshot 1, oneshot 2, oneshot 3",
+	"awaits a sender of a channel: recv 1, recv 2",
+	"awaits room in a channel: send 1, send 2",
+	"awaits a Notify: notify 1, notify 2",
+	"awaits a task: join_handle 1, join_handle 2",
+	"what it awaits is not known: pending 1",
+	"awaits a socket: read 1, read 2",
+	"awaits a connection: accept 1, accept 2",
+	"awaits other async calls: select 2, select 3",
+	"awaits a sender of a oneshot channel: select 1a",
+	"awaits a timer: select 1b",
+	"awaits other async calls: join 2, join 3",
+	"awaits a sender of a oneshot channel: join 1a",
+	"awaits a timer: join 1b",
+	"awaits a timer: boxed 1, boxed 2, boxed 2, boxed 2",
+	"awaits a sender of a oneshot channel: timeout 1, timeout 2",
+}
+
+// chains are those of wanted with their lines.
+func chains(t *testing.T) map[string]string {
+	t.Helper()
+	lines := marks(t)
+	out := map[string]string{}
+	for _, w := range wanted {
+		state, of, _ := strings.Cut(w, ": ")
+		s := state + ":"
+		for _, mark := range strings.Split(of, ", ") {
+			if lines[mark] == 0 {
+				t.Fatalf("the source has no line %q", mark)
+			}
+			s += fmt.Sprintf(" %d", lines[mark])
+		}
+		out[s] = w
+	}
+	return out
+}
+
+// TestTasks: tasks of each chain are listed as often as they are there, with their lines and what they await, beside
+// others that come and go; in all of several looks, with both schedulers, of the oldest and the newest tokio.
+func TestTasks(t *testing.T) {
+	const n = 50
+	want := chains(t)
+	for _, program := range []string{"tasks", "tasks-full", "tasks-1.28"} {
+		for _, scheduler := range []string{"current", "multi"} {
+			t.Run(program+" "+scheduler, func(t *testing.T) {
+				pid := start(t, program, scheduler, n)
+				for range 3 {
+					compare(t, dump(t, pid), want, n)
+				}
+			})
+		}
+	}
+}
+
+// passing are the functions of tasks that come and go.
+var passing = []string{"passing", "churn"}
+
+func compare(t *testing.T, d *profile.Dump, want map[string]string, n int) {
+	t.Helper()
+	got := map[string]int{}
+	for i := range d.Fibers {
+		f := &d.Fibers[i]
+		frames := d.FiberStacks[f.Stack].Stack.Frames
+		if f.Missing != "" || len(frames) == 0 || slices.ContainsFunc(passing, func(name string) bool {
+			return strings.HasSuffix(frames[len(frames)-1].Func, "::"+name)
+		}) {
+			continue
+		}
+		got[chain(d, f)]++
+	}
+	for c, number := range got {
+		if want[c] == "" {
+			t.Errorf("%d of a chain that the source cannot make: %s", number, c)
+		}
+	}
+	for c, w := range want {
+		if got[c] != n {
+			t.Errorf("%d of %q (%s), want %d", got[c], w, c, n)
+		}
+	}
+}

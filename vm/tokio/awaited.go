@@ -1,0 +1,124 @@
+package tokio
+
+import (
+	"strings"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/snapshot"
+)
+
+// awaited is what an async function waits for.
+type awaited int
+
+const (
+	awaitedUnknown awaited = iota
+	awaitedSocket
+	awaitedTimer
+	awaitedNotify
+	awaitedOneshot
+	awaitedReceive
+	awaitedSend
+	awaitedWatch
+	awaitedBroadcast
+	awaitedSemaphore
+	awaitedMutex
+	awaitedRWLock
+	awaitedBarrier
+	awaitedSignal
+	awaitedProcess
+	awaitedConnection
+	awaitedTask
+	awaitedOthers
+)
+
+// modules are those of tokio by which what is awaited is known. Where a function goes through several, as that of a
+// Mutex does through a semaphore, the one whose value above is the greatest is what the program has asked for.
+var modules = []struct {
+	prefix string
+	is     awaited
+}{
+	{"sync/mutex", awaitedMutex}, {"sync/rwlock", awaitedRWLock}, {"sync/semaphore", awaitedSemaphore},
+	{"sync/oneshot", awaitedOneshot}, {"sync/notify", awaitedNotify}, {"sync/watch", awaitedWatch},
+	{"sync/broadcast", awaitedBroadcast}, {"sync/barrier", awaitedBarrier}, {"sync/mpsc/", awaitedReceive},
+	{"time/", awaitedTimer}, {"runtime/task/join", awaitedTask}, {"net/tcp/listener", awaitedConnection},
+	{"net/unix/listener", awaitedConnection}, {"net/", awaitedSocket}, {"runtime/io/", awaitedSocket},
+	{"signal/", awaitedSignal}, {"process/", awaitedProcess},
+}
+
+// add adds what the functions of libraries wait for that one which is not theirs has called, outermost first.
+func (a *awaited) add(inner []profile.Frame) {
+	permits := false
+	for i := range inner {
+		at := modulePath(&inner[i])
+		permits = permits || strings.HasPrefix(at, "sync/batch_semaphore")
+		for _, m := range modules {
+			if at != "" && strings.HasPrefix(at, m.prefix) {
+				*a = max(*a, m.is)
+				break
+			}
+		}
+	}
+	if permits && *a == awaitedReceive { // who receives needs no permit
+		*a = awaitedSend
+	}
+}
+
+func (a awaited) text() string {
+	switch a {
+	case awaitedSocket:
+		return "awaits a socket"
+	case awaitedTimer:
+		return "awaits a timer"
+	case awaitedNotify:
+		return "awaits a Notify"
+	case awaitedOneshot:
+		return "awaits a sender of a oneshot channel"
+	case awaitedReceive:
+		return "awaits a sender of a channel"
+	case awaitedSend:
+		return "awaits room in a channel"
+	case awaitedWatch:
+		return "awaits a watch channel"
+	case awaitedBroadcast:
+		return "awaits a broadcast channel"
+	case awaitedSemaphore:
+		return "awaits a Semaphore"
+	case awaitedMutex:
+		return "awaits a Mutex"
+	case awaitedRWLock:
+		return "awaits a RwLock"
+	case awaitedBarrier:
+		return "awaits a Barrier"
+	case awaitedSignal:
+		return "awaits a signal"
+	case awaitedProcess:
+		return "awaits a process"
+	case awaitedConnection:
+		return "awaits a connection"
+	case awaitedTask:
+		return "awaits a task"
+	case awaitedOthers:
+		return "awaits several"
+	}
+	return "what it awaits is not known"
+}
+
+func (a awaited) wait() snapshot.FiberWait {
+	switch a {
+	case awaitedUnknown:
+		return ""
+	case awaitedSocket, awaitedConnection:
+		return snapshot.FiberNet
+	case awaitedTimer:
+		return snapshot.FiberTimer
+	case awaitedReceive, awaitedWatch, awaitedBroadcast:
+		return snapshot.FiberReceive
+	case awaitedSend:
+		return snapshot.FiberSend
+	case awaitedMutex, awaitedRWLock:
+		return snapshot.FiberLock
+	case awaitedNotify, awaitedSemaphore, awaitedBarrier:
+		return snapshot.FiberCond
+	}
+	return snapshot.FiberFuture
+}

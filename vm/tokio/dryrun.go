@@ -1,0 +1,236 @@
+package tokio
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+
+	"github.com/fpstack/fpstack/code/emulate"
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/moment"
+)
+
+// Where a task waits is known to its code alone: the function that polls it goes down to the future that it waits for,
+// which says that it is not ready. So that function is run here, over a view of the memory in which nothing is written
+// but an overlay: in the process nothing runs. Where it goes is the stack that the task would have.
+
+const (
+	// maxSteps bounds one dry run, instructions: 300 to 600 are usual.
+	maxSteps = 20_000
+	// maxRuns bounds the tasks that are run, and maxTraces the different ways that they take.
+	maxRuns   = 1 << 14
+	maxTraces = 1 << 12
+	// maxPages bounds the pages of code that are held.
+	maxPages = 1 << 10
+	pageSize = 4096
+	stepCost = 200
+	// endOfRun is where the outermost function returns to.
+	endOfRun = 1<<62 - 16
+)
+
+// step is where a run was: an instruction, and the calls that led to it.
+type step struct {
+	call int // of trace.calls, 0 for the outermost function
+	pc   mem.Addr
+}
+
+// call is one that was made: from the function that call from led to.
+type call struct {
+	from int
+	ret  mem.Addr
+}
+
+// trace is the way of a run: its calls, and each instruction of them that ran, in the order of the first time.
+type trace struct {
+	calls []call
+	steps []step
+}
+
+// dry runs tasks.
+type dry struct {
+	r       *Runtime
+	moment  *moment.Moment
+	thread  mem.Addr                // thread pointer of the thread in whose place they run
+	local   mem.Span[mem.Addr]      // the memory of that thread, of which it does not matter whether it changes
+	code    map[mem.Addr]*[2][]byte // pages, with their start in the next
+	slots   map[uint64]imported
+	seed    maphash.Seed
+	known   map[uint64]int // traces by their hash
+	traces  []trace
+	machine emulate.Machine
+	heap    bump
+	at      trace
+	stack   []frameOf // of the machine
+	seen    map[step]bool
+	taken   mem.Addr // the task whose result was asked for last
+}
+
+type frameOf struct {
+	call int
+	sp   uint64
+}
+
+func (r *Runtime) newDry(m *moment.Moment, t *snapshot.Thread) *dry {
+	d := &dry{r: r, moment: m, thread: t.TP, code: map[mem.Addr]*[2][]byte{}, slots: r.slots(),
+		seed: maphash.MakeSeed(), known: map[uint64]int{}}
+	if in := r.table.Find(t.TP); in != nil {
+		d.local = mem.Span[mem.Addr]{Start: in.Start, End: in.End}
+	}
+	d.machine = emulate.Machine{Code: d.codeAt, Read: d.read, Writable: d.writable, Call: d.called, Return: d.returned}
+	return d
+}
+
+// codeAt are bytes of code that the process may execute at pc.
+func (d *dry) codeAt(pc uint64) []byte {
+	at := mem.Addr(pc) &^ (pageSize - 1)
+	p, ok := d.code[at]
+	if !ok {
+		p = &[2][]byte{d.page(at), nil}
+		if len(d.code) < maxPages {
+			d.code[at] = p
+		}
+	}
+	off := pc % pageSize
+	if p[0] == nil || off+16 <= pageSize {
+		return p[0][min(off, uint64(len(p[0]))):]
+	}
+	if p[1] == nil {
+		next := d.page(at + pageSize)
+		p[1] = slices.Concat(p[0][pageSize-16:], next[:min(16, len(next))])
+	}
+	return p[1][off-(pageSize-16):]
+}
+
+func (d *dry) page(at mem.Addr) []byte {
+	m := d.r.table.Find(at)
+	if m == nil || m.Perm&maps.Exec == 0 || !d.r.budget.Spend(readCost) {
+		return nil
+	}
+	b := make([]byte, pageSize)
+	if _, err := d.r.scratch.ReadMem(b, at); err != nil {
+		return nil
+	}
+	if d.r.image.Keep != nil {
+		d.r.image.Keep(mem.Range{Start: at, Data: b})
+	}
+	return b
+}
+
+func (d *dry) read(b []byte, a uint64) bool {
+	at, end := mem.Addr(a), mem.Addr(a)+mem.Addr(len(b))-1
+	switch {
+	case own.Holds(at) && own.Holds(end):
+		clear(b)
+		return true
+	case d.local.Holds(at):
+		_, err := d.r.scratch.ReadMem(b, at)
+		return err == nil && d.r.budget.Spend(readCost)
+	}
+	got, ok := d.moment.Bytes(at, len(b))
+	if ok {
+		copy(b, got)
+	}
+	return ok
+}
+
+func (d *dry) writable(a uint64, n int) bool {
+	at := mem.Addr(a)
+	if own.Holds(at) && own.Holds(at+mem.Addr(n)-1) {
+		return true
+	}
+	m := d.r.table.Find(at)
+	return m != nil && m.Perm&maps.Write != 0 && at+mem.Addr(n) <= m.End
+}
+
+// called hears of a call.
+func (d *dry) called(slot uint64) bool {
+	if f, ok := d.slots[slot]; ok && slot != 0 && f(&d.machine, &d.heap) {
+		return true
+	}
+	m := &d.machine
+	sp := m.R[emulate.RSP]
+	if len(d.stack) > 0 && d.stack[len(d.stack)-1].sp == sp { // in the place of the function that was called
+		return false
+	}
+	ret, _ := m.Word(sp)
+	d.at.calls = append(d.at.calls, call{from: d.inside(), ret: mem.Addr(ret)})
+	d.stack = append(d.stack, frameOf{len(d.at.calls), sp})
+	return false
+}
+
+// inside is the call that is at hand, 0 for the outermost function.
+func (d *dry) inside() int {
+	if n := len(d.stack); n > 0 {
+		return d.stack[n-1].call
+	}
+	return 0
+}
+
+// returned hears of a return.
+func (d *dry) returned() {
+	for n := len(d.stack); n > 0 && d.stack[n-1].sp < d.machine.R[emulate.RSP]; n-- {
+		d.stack = d.stack[:n-1]
+	}
+}
+
+// run runs task t. It returns which of traces it took, and the task that it waits for, 0 if that is none.
+func (d *dry) run(t *task) (number int, waits mem.Addr, err error) {
+	m := &d.machine
+	m.Forget()
+	m.R, m.X, m.Flags = [16]uint64{}, [16]emulate.Vector{}, emulate.Flags{}
+	d.heap, d.at, d.stack, d.seen, d.taken = bump{}, trace{}, d.stack[:0], map[step]bool{}, 0
+	m.FSBase = uint64(d.thread)
+	if b, ok := d.moment.Bytes(t.at, headerSize); !ok || order.Uint64(b[headerState:]) != t.state {
+		return 0, 0, errChanged
+	}
+	m.PC, m.R[emulate.RDI], m.R[emulate.RSP] = uint64(t.vtable.poll), uint64(t.at), uint64(own.Start)+ownStack-4096-8
+	if !m.SetWord(m.R[emulate.RSP], endOfRun) || !m.SetWord(uint64(t.at), t.state|stateNotified) {
+		return 0, 0, emulate.ErrMemory
+	}
+	for n := 0; m.PC != endOfRun; n++ {
+		if n == maxSteps {
+			return 0, 0, emulate.ErrSteps
+		}
+		if !d.r.budget.Spend(stepCost) {
+			return 0, 0, d.r.budget.Refusal()
+		}
+		s := step{d.inside(), mem.Addr(m.PC)}
+		if d.taken == 0 && d.r.takes[s.pc] {
+			d.taken = mem.Addr(m.R[emulate.RDI])
+		}
+		if !d.seen[s] {
+			d.seen[s] = true
+			d.at.steps = append(d.at.steps, s)
+		}
+		if err := m.Step(); err != nil {
+			return 0, 0, err
+		}
+	}
+	return d.number(), d.taken, nil
+}
+
+// number is that of the trace at hand, -1 if there are too many.
+func (d *dry) number() int {
+	var h maphash.Hash
+	h.SetSeed(d.seed)
+	var b [16]byte
+	for _, s := range d.at.steps {
+		binary.LittleEndian.PutUint64(b[:], uint64(s.call))
+		binary.LittleEndian.PutUint64(b[8:], uint64(s.pc))
+		h.Write(b[:])
+	}
+	sum := h.Sum64()
+	n, ok := d.known[sum]
+	switch {
+	case ok:
+	case len(d.traces) == maxTraces:
+		return -1
+	default:
+		n = len(d.traces)
+		d.known[sum] = n
+		d.traces = append(d.traces, d.at)
+	}
+	return n
+}

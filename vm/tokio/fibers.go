@@ -1,0 +1,287 @@
+package tokio
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/moment"
+)
+
+const (
+	// taskKind is what tokio calls a fiber.
+	taskKind = "task"
+	// branchKind is one of several async functions that a task is in at once: each waits by itself.
+	branchKind = "async call"
+)
+
+// FiberKind implements vm.FiberLister.
+func (r *Runtime) FiberKind() string { return taskKind }
+
+// OpenFibers implements vm.FiberLister: it finds which types of tasks the program has.
+func (r *Runtime) OpenFibers() (present bool, err error) {
+	if r.image.Search == nil {
+		return false, nil
+	}
+	r.vtables, err = r.findVtables()
+	r.takes = map[mem.Addr]bool{}
+	for i := range r.vtables {
+		r.takes[r.vtables[i].take] = true
+	}
+	return len(r.vtables) > 0, err
+}
+
+// Fibers implements vm.FiberLister: the tasks that have not ended, in the order in which they were made. They are of a
+// moment after the stop.
+func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
+	r.stacks = map[uint64][]unwind.Frame{}
+	l := r.find()
+	runs, err := r.runAll(l.tasks, s)
+	w := listing{r: r, runs: runs, tasks: l.tasks}
+	w.all()
+	return w.out, errors.Join(l.problem(), err)
+}
+
+// ran is what the dry run of a task has shown.
+type ran struct {
+	trace int      // -1 for none
+	waits mem.Addr // the task that it waits for
+	why   error    // why there is none
+	chain []waiting
+}
+
+var (
+	errMany    = fmt.Errorf("of no more than %d tasks it is looked for", maxRuns)
+	errChanged = errors.New("the task goes on")
+	errThread  = errors.New("no thread of the runtime is known")
+)
+
+// runAll runs all tasks that wait.
+func (r *Runtime) runAll(tasks []task, s *snapshot.Snapshot) ([]ran, error) {
+	m := moment.New(r.scratch, nil, r.budget)
+	defer m.Close()
+	out := make([]ran, len(tasks))
+	for i := range out {
+		out[i] = ran{trace: -1, why: errThread}
+	}
+	d := r.dryOn(s, m, tasks)
+	if d == nil {
+		return out, nil
+	}
+	parts := make([]moment.Part, len(tasks))
+	m.Part()
+	for i := range tasks {
+		t := &tasks[i]
+		switch {
+		case t.state&stateRunning != 0:
+			out[i].why = nil
+		case i >= maxRuns:
+			out[i].why = errMany
+		default:
+			out[i].trace, out[i].waits, out[i].why = d.run(t)
+			if out[i].why != nil {
+				out[i].trace = -1
+			}
+		}
+		parts[i] = m.Part()
+	}
+	same := m.Settle()
+	for i := range out {
+		if out[i].trace >= 0 && !same[parts[i]] {
+			out[i] = ran{trace: -1, why: errChanged}
+		}
+	}
+	if r.image.Keep != nil {
+		for _, k := range m.Kept(func(p moment.Part) bool { return same[p] }) {
+			r.image.Keep(k)
+		}
+	}
+	return out, r.chains(d, tasks, out)
+}
+
+// chains finds the chains of all runs: those of one trace are the same.
+func (r *Runtime) chains(d *dry, tasks []task, out []ran) error {
+	b := r.name(d.traces)
+	type key struct {
+		trace int
+		ready bool
+	}
+	known := map[key][]waiting{}
+	for i := range out {
+		if out[i].trace < 0 {
+			continue
+		}
+		k := key{out[i].trace, tasks[i].state&stateNotified != 0}
+		w, ok := known[k]
+		if !ok {
+			w = b.waits(&d.traces[k.trace], k.ready)
+			known[k] = w
+		}
+		out[i].chain = w
+	}
+	return b.err
+}
+
+// maxThreads bounds the threads in whose place a task is tried.
+const maxThreads = 8
+
+// dryOn makes what runs tasks in the place of a thread of the runtime: the first in which one of the first tasks comes
+// to its end. It is nil if none does.
+func (r *Runtime) dryOn(s *snapshot.Snapshot, m *moment.Moment, tasks []task) *dry {
+	var threads []*snapshot.Thread
+	for i := range s.Threads {
+		if t := &s.Threads[i]; t.HasTP && t.TP != 0 {
+			threads = append(threads, t)
+		}
+	}
+	slices.SortStableFunc(threads, func(a, b *snapshot.Thread) int { return cmp.Compare(rank(a), rank(b)) })
+	const tried = 4
+	var first *dry
+	for _, t := range threads[:min(len(threads), maxThreads)] {
+		d := r.newDry(m, t)
+		if first == nil {
+			first = d
+		}
+		n := 0
+		for i := range tasks {
+			if tasks[i].state&(stateRunning|stateNotified) != 0 {
+				continue
+			}
+			if _, _, err := d.run(&tasks[i]); err == nil {
+				return d
+			}
+			if n++; n == tried {
+				break
+			}
+		}
+	}
+	return first
+}
+
+// rank orders threads: those that wait in the kernel, workers before others.
+func rank(t *snapshot.Thread) int {
+	n := 0
+	if t.Syscall == nil {
+		n += 2
+	}
+	if len(t.Comm) < 5 || t.Comm[:5] != "tokio" {
+		n++
+	}
+	return n
+}
+
+// listing makes fibers of tasks.
+type listing struct {
+	r     *Runtime
+	tasks []task
+	runs  []ran
+	out   []snapshot.Fiber
+	more  uint64 // the last id of branches
+}
+
+func (w *listing) all() {
+	number := map[mem.Addr]int{}
+	for i := range w.tasks {
+		number[w.tasks[i].at] = i
+		w.more = max(w.more, w.tasks[i].id)
+	}
+	awaitedBy := make([][]uint64, len(w.tasks))
+	for i := range w.runs {
+		if k, ok := number[w.runs[i].waits]; ok && k != i {
+			awaitedBy[k] = append(awaitedBy[k], w.tasks[i].id)
+		}
+	}
+	for i := range w.tasks {
+		w.task(&w.tasks[i], &w.runs[i], awaitedBy[i])
+	}
+}
+
+// task adds the fiber of t.
+func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
+	f := snapshot.Fiber{Kind: taskKind, ID: t.id, AwaitedBy: awaitedBy}
+	switch {
+	case t.state&stateRunning != 0:
+		f.State, f.Wait, f.Missing = "runs", snapshot.FiberRuns, "its stack is that of the thread which runs it"
+		w.out = append(w.out, f)
+		return
+	case len(run.chain) == 0:
+		w.nameless(t, run, f)
+		return
+	}
+	shared := len(run.chain[0].frames)
+	f.State, f.Wait = run.chain[0].awaits.text(), run.chain[0].awaits.wait()
+	if len(run.chain) > 1 {
+		f.State, f.Wait, shared = "awaits other async calls", snapshot.FiberFuture, common(run.chain)
+	}
+	if t.state&stateNotified != 0 {
+		f.State, f.Wait = "ready to run", snapshot.FiberRuns
+	}
+	outer := slices.Clone(run.chain[0].frames[len(run.chain[0].frames)-shared:])
+	if n := len(outer); n > 0 && strings.HasPrefix(outer[n-1].Func, "{") { // inlined, of which only that much is known
+		outer[n-1].Func = cmp.Or(w.r.future(t.vtable), outer[n-1].Func)
+	}
+	w.r.stacks[t.id] = w.frames(outer)
+	w.out = append(w.out, f)
+	if len(run.chain) > 1 {
+		for _, c := range run.chain {
+			w.branch(t, &c, shared)
+		}
+	}
+}
+
+// branch adds one of several chains that t waits in, without what they share.
+func (w *listing) branch(t *task, c *waiting, shared int) {
+	w.more++
+	w.r.stacks[w.more] = w.frames(c.frames[:len(c.frames)-shared])
+	w.out = append(w.out, snapshot.Fiber{Kind: branchKind, ID: w.more, State: c.awaits.text(), Wait: c.awaits.wait(),
+		AwaitedBy: []uint64{t.id}})
+}
+
+// nameless adds a task of which it is not known where it waits.
+func (w *listing) nameless(t *task, run *ran, f snapshot.Fiber) {
+	f.State = "where it waits is not known"
+	if run.why != nil {
+		f.State += ": " + run.why.Error()
+	}
+	if t.state&stateNotified != 0 {
+		f.State, f.Wait = "ready to run", snapshot.FiberRuns
+	}
+	if name := w.r.future(t.vtable); name != "" {
+		w.r.stacks[t.id] = w.frames([]profile.Frame{{Func: name}})
+	} else {
+		w.r.stacks[t.id] = []unwind.Frame{{PC: t.vtable.poll, Interrupted: true, Module: w.r.m,
+			Origin: unwind.ByRuntime}}
+	}
+	w.out = append(w.out, f)
+}
+
+func (w *listing) frames(all []profile.Frame) []unwind.Frame {
+	out := make([]unwind.Frame, len(all))
+	for i := range all {
+		out[i] = w.r.frame(all[i])
+	}
+	return out
+}
+
+// common is how many functions all chains have in common, counted from the outermost.
+func common(all []waiting) (n int) {
+	at := func(w *waiting, n int) *profile.Frame { return &w.frames[len(w.frames)-1-n] }
+	for ; ; n++ {
+		for i := range all {
+			if n >= len(all[i].frames)-1 || *at(&all[i], n) != *at(&all[0], n) {
+				return n
+			}
+		}
+	}
+}
+
+// FiberStack implements vm.FiberStacker.
+func (r *Runtime) FiberStack(id uint64, to *unwind.Stack) {
+	to.Frames, to.Stop = append(to.Frames, r.stacks[id]...), unwind.Root
+}

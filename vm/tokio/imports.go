@@ -1,0 +1,138 @@
+package tokio
+
+import (
+	"bytes"
+
+	"github.com/fpstack/fpstack/code/emulate"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+)
+
+// What libc has for a processor of the day, with instructions that the emulator does not know, and what takes memory
+// from the heap, is done for the code that calls it: by the names that relocations have for the words of its calls.
+
+// imported does the work of a function of libc over what the machine sees. It reports whether it could.
+type imported func(m *emulate.Machine, heap *bump) bool
+
+// importedBy is what does the work of the function of that name, nil for others.
+func importedBy(name string) imported {
+	switch name {
+	case "memcpy", "memmove":
+		return copyMemory
+	case "memset":
+		return setMemory
+	case "memcmp", "bcmp":
+		return compareMemory
+	case "malloc":
+		return func(m *emulate.Machine, heap *bump) bool { return heap.take(m, m.R[emulate.RDI], 16) }
+	case "calloc":
+		return func(m *emulate.Machine, heap *bump) bool { return heap.array(m, m.R[emulate.RDI], m.R[emulate.RSI]) }
+	case "aligned_alloc":
+		return func(m *emulate.Machine, heap *bump) bool { return heap.take(m, m.R[emulate.RSI], m.R[emulate.RDI]) }
+	case "posix_memalign":
+		return alignedMemory
+	case "free":
+		return func(*emulate.Machine, *bump) bool { return true }
+	}
+	return nil
+}
+
+// slots are the words through which code of the module calls what it imports, by their address.
+// Source: System V gABI, "Relocation"; the ABI of x86-64, table 4.10.
+func (r *Runtime) slots() map[uint64]imported {
+	const relaSize, symbolSize, maxRelocations = 24, 24, 1 << 20
+	const globData, jumpSlot = 6, 7
+	out := map[uint64]imported{}
+	_, symbols, _ := r.m.Plain(".dynsym")
+	_, names, _ := r.m.Plain(".dynstr")
+	for _, section := range []string{".rela.dyn", ".rela.plt"} {
+		_, b, _ := r.m.Plain(section)
+		for n := 0; len(b) >= relaSize && n < maxRelocations; b, n = b[relaSize:], n+1 {
+			kind, number := order.Uint32(b[8:]), uint64(order.Uint32(b[12:]))
+			at := number * symbolSize
+			if kind != globData && kind != jumpSlot || at+symbolSize > uint64(len(symbols)) {
+				continue
+			}
+			name := uint64(order.Uint32(symbols[at:]))
+			if name >= uint64(len(names)) {
+				continue
+			}
+			text, _, _ := bytes.Cut(names[name:], []byte{0})
+			if f := importedBy(string(text)); f != nil {
+				out[uint64(r.m.Addr(module.Vaddr(order.Uint64(b))))] = f
+			}
+		}
+	}
+	return out
+}
+
+// maxMoved bounds what one call moves, bytes.
+const maxMoved = 1 << 20
+
+func copyMemory(m *emulate.Machine, _ *bump) bool {
+	to, from, n := m.R[emulate.RDI], m.R[emulate.RSI], m.R[emulate.RDX]
+	m.R[emulate.RAX] = to
+	if n > maxMoved {
+		return false
+	}
+	b := make([]byte, n)
+	return n == 0 || m.Load(b, from) && m.Store(b, to)
+}
+
+func setMemory(m *emulate.Machine, _ *bump) bool {
+	to, n := m.R[emulate.RDI], m.R[emulate.RDX]
+	m.R[emulate.RAX] = to
+	if n > maxMoved {
+		return false
+	}
+	return n == 0 || m.Store(bytes.Repeat([]byte{byte(m.R[emulate.RSI])}, int(n)), to)
+}
+
+func compareMemory(m *emulate.Machine, _ *bump) bool {
+	n := m.R[emulate.RDX]
+	if n > maxMoved {
+		return false
+	}
+	a, b := make([]byte, n), make([]byte, n)
+	if n > 0 && !(m.Load(a, m.R[emulate.RDI]) && m.Load(b, m.R[emulate.RSI])) {
+		return false
+	}
+	m.R[emulate.RAX] = uint64(int64(bytes.Compare(a, b)))
+	return true
+}
+
+func alignedMemory(m *emulate.Machine, heap *bump) bool {
+	if !heap.take(m, m.R[emulate.RDX], m.R[emulate.RSI]) || !m.SetWord(m.R[emulate.RDI], m.R[emulate.RAX]) {
+		return false
+	}
+	m.R[emulate.RAX] = 0
+	return true
+}
+
+// bump is memory that functions take from the heap in a dry run: where no process has any.
+type bump struct{ used uint64 }
+
+// own is memory of the dry run alone: no address of a process. It is 0 until it is written.
+var own = mem.Span[mem.Addr]{Start: 1 << 62, End: 1<<62 + ownSize}
+
+const (
+	ownSize  = 32 << 20
+	ownStack = 1 << 20 // of it, the first part
+)
+
+func (b *bump) take(m *emulate.Machine, n, align uint64) bool {
+	if align == 0 || align > 1<<16 || align&(align-1) != 0 || n > maxMoved {
+		return false
+	}
+	at := (ownStack + b.used + align - 1) &^ (align - 1)
+	if at+n > ownSize {
+		return false
+	}
+	b.used = at + n - ownStack
+	m.R[emulate.RAX] = uint64(own.Start) + at
+	return true
+}
+
+func (b *bump) array(m *emulate.Machine, n, size uint64) bool {
+	return n <= maxMoved && size <= maxMoved && b.take(m, n*size, 16)
+}

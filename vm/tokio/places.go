@@ -1,0 +1,250 @@
+package tokio
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/symbol"
+)
+
+// place is where a run was in the program's own code, and what of libraries it was in there.
+type place struct {
+	own   []profile.Frame // outermost first
+	inner []profile.Frame // of libraries, inside the last of own, outermost first
+}
+
+// waiting is a chain of async functions, innermost first, with what the innermost waits for.
+type waiting struct {
+	frames []profile.Frame
+	awaits awaited
+}
+
+// book names places of the module.
+type book struct {
+	r     *Runtime
+	named map[module.Vaddr][]profile.Frame // innermost first
+	err   error
+}
+
+// name names all places of traces at once: the tables of a module are read once for all of them.
+func (r *Runtime) name(traces []trace) *book {
+	b := &book{r: r, named: map[module.Vaddr][]profile.Frame{}}
+	var queries []symbol.Query
+	add := func(a mem.Addr) {
+		v := r.m.Vaddr(a)
+		if _, ok := b.named[v]; ok || !r.isCode(a) {
+			return
+		}
+		b.named[v] = nil
+		queries = append(queries, symbol.Query{Lookup: v, PC: v})
+	}
+	for i := range traces {
+		for _, c := range traces[i].calls {
+			add(c.ret - 1)
+		}
+		for _, s := range traces[i].steps {
+			add(s.pc)
+		}
+	}
+	s := symbol.NewResolver(r.m, nil)
+	defer s.Close()
+	found, err := s.Resolve(queries, symbol.Options{})
+	b.err = err
+	for i, q := range queries {
+		b.named[q.Lookup] = found[i]
+	}
+	return b
+}
+
+func (r *Runtime) isCode(a mem.Addr) bool {
+	_, ok := r.m.Code(r.m.Vaddr(a))
+	return ok
+}
+
+// frames are the functions at a, outermost first.
+func (b *book) frames(a mem.Addr) []profile.Frame {
+	out := slices.Clone(b.named[b.r.m.Vaddr(a)])
+	slices.Reverse(out)
+	return out
+}
+
+// maxCallDepth bounds the calls inside of one another.
+const maxCallDepth = 256
+
+// place is where step s of t was.
+func (b *book) place(t *trace, s step) place {
+	var rets []mem.Addr
+	for c := s.call; c > 0 && len(rets) < maxCallDepth; c = t.calls[c-1].from {
+		rets = append(rets, t.calls[c-1].ret)
+	}
+	var p place
+	add := func(frames []profile.Frame) {
+		for _, f := range frames {
+			if isLibrary(&f) {
+				p.inner = append(p.inner, f)
+				continue
+			}
+			if n := len(p.own); n > 0 && isPartOf(&f, &p.own[n-1]) {
+				continue
+			}
+			p.own, p.inner = append(p.own, f), p.inner[:0:0]
+		}
+	}
+	for _, ret := range slices.Backward(rets) {
+		add(b.frames(ret - 1))
+	}
+	add(b.frames(s.pc))
+	return p
+}
+
+// isPartOf reports whether f is a closure that a macro has made at the place where it stands: as select! does.
+func isPartOf(f, of *profile.Frame) bool {
+	if f.File != of.File || f.Line != of.Line || f.Line == 0 {
+		return false
+	}
+	rest, inside := strings.CutPrefix(f.Func, of.Func)
+	return inside && rest != "" || strings.HasPrefix(f.Func, "{closure")
+}
+
+// libraries are the crates whose functions are not the program's own, where no file tells.
+var libraries = []string{"tokio", "core", "std", "alloc", "mio", "futures", "futures_util", "futures_core",
+	"futures_channel", "parking_lot", "hashbrown", "bytes", "tokio_util", "tokio_stream", "async_trait", "tracing",
+	"hyper", "hyper_util", "tower", "h2", "compiler_builtins"}
+
+// isLibrary reports whether f is of a library: of those that cargo has fetched, and of Rust itself.
+func isLibrary(f *profile.Frame) bool {
+	if f.File != "" {
+		return strings.Contains(f.File, "/registry/src/") || strings.HasPrefix(f.File, "/rustc/") ||
+			strings.Contains(f.File, "/rustlib/src/") || strings.Contains(f.File, "/git/checkouts/") ||
+			strings.Contains(f.File, "/vendor/") || strings.HasPrefix(f.File, "library/")
+	}
+	crate, _, ok := strings.Cut(strings.TrimLeft(f.Func, "<&*("), "::")
+	return !ok || slices.Contains(libraries, crate)
+}
+
+// waits are the chains in which t waits, the one that was polled first in front. Of a task that was made to go on
+// meanwhile only that is where it waited: what follows is what it would do next. In all others a function polls at one
+// place alone, so that places are told apart by their lines, too: names of inlined functions may be the same.
+func (b *book) waits(t *trace, ready bool) []waiting {
+	var polled, all []place
+	for _, s := range t.steps {
+		p := b.place(t, s)
+		switch {
+		case len(p.own) == 0:
+		case slices.ContainsFunc(p.inner, polls):
+			polled = append(polled, p)
+		default:
+			all = append(all, p)
+		}
+	}
+	if len(polled) == 0 {
+		return notPolled(all)
+	}
+	var out []waiting
+	for i := range polled {
+		if goesOn(polled, i, true) ||
+			slices.ContainsFunc(polled[:i], func(p place) bool { return isSame(&p, &polled[i], true) }) {
+			continue
+		}
+		w := waiting{frames: inwards(polled[i].own)}
+		for k := range polled {
+			if isSame(&polled[k], &polled[i], true) {
+				w.awaits.add(polled[k].inner)
+			}
+		}
+		if out = append(out, w); ready || len(out) == maxBranches {
+			break
+		}
+	}
+	return out
+}
+
+// maxBranches bounds the chains of one task.
+const maxBranches = 64
+
+// notPolled is the chain of a task that waits for what is inlined without a trace: the line is where it goes last.
+func notPolled(all []place) []waiting {
+	var out []waiting
+	for i := range all {
+		last := len(all[i].own) - 1
+		if !goesOn(all, i, false) && (len(out) == 0 || all[i].own[last].Line != 0) {
+			out = []waiting{{frames: inwards(all[i].own)}}
+		}
+	}
+	return out
+}
+
+// polls reports whether f is a function that polls a future, or the future of an async function.
+func polls(f profile.Frame) bool {
+	name, _, _ := strings.Cut(f.Func, "<")
+	if strings.HasPrefix(f.Func, "<") {
+		name = f.Func[strings.LastIndex(f.Func, ">")+1:]
+	}
+	name = name[strings.LastIndex(name, ":")+1:]
+	return strings.HasPrefix(name, "poll") || strings.Contains(f.Func, "{async_") || name == "{{closure}}"
+}
+
+// isSame reports whether two places are in the same function, called on the same way; with lines, at the same one.
+func isSame(a, b *place, lines bool) bool { return len(a.own) == len(b.own) && begins(b, a, lines) }
+
+// begins reports whether b is in the function that a is in, or in one that it has called.
+func begins(b, a *place, lines bool) bool {
+	n := len(a.own)
+	if len(b.own) < n {
+		return false
+	}
+	for i := range n {
+		x, y := &a.own[i], &b.own[i]
+		if x.Func != y.Func || x.File != y.File || (lines || i < n-1) && x.Line != y.Line {
+			return false
+		}
+	}
+	return true
+}
+
+// goesOn reports whether one of all goes on where place i ends.
+func goesOn(all []place, i int, lines bool) bool {
+	return slices.ContainsFunc(all, func(p place) bool {
+		return len(p.own) > len(all[i].own) && begins(&p, &all[i], lines)
+	})
+}
+
+// inwards are frames as they are shown, innermost first.
+func inwards(outermost []profile.Frame) []profile.Frame {
+	frames := slices.Clone(outermost)
+	slices.Reverse(frames)
+	for k := range frames {
+		frames[k] = shown(&frames[k])
+	}
+	return frames
+}
+
+// shown is what of f is shown: a place, which has no address.
+func shown(f *profile.Frame) profile.Frame {
+	name := f.Func
+	if plain := plainName(name); plain != "" {
+		name = plain
+	}
+	return profile.Frame{Func: name, Linkage: f.Linkage, File: f.File, Line: f.Line}
+}
+
+// modulePath is the module of tokio that f is in, as "sync/mutex", "" if it is of something else.
+func modulePath(f *profile.Frame) string {
+	if f.File != "" {
+		_, rest, ok := strings.Cut(f.File, "/tokio-")
+		_, rest, ok2 := strings.Cut(rest, "/src/")
+		if !ok || !ok2 {
+			return ""
+		}
+		return strings.TrimSuffix(rest, path.Ext(rest))
+	}
+	_, rest, ok := strings.Cut(f.Func, "tokio::")
+	if !ok {
+		return ""
+	}
+	return strings.ReplaceAll(rest, "::", "/")
+}

@@ -1,0 +1,96 @@
+// Package tokio lists the tasks of a Rust program's tokio runtime: futures that wait for something, which no thread
+// holds, each with the async functions that it is in.
+//
+// A task is an object on the heap that begins with a header, which leads to a table of functions made by the compiler
+// for each type of future. Neither is listed anywhere that is found without debug information. So tables are found by
+// their shape in the data of the program ([Runtime.OpenFibers]), and tasks by the address of a table in writable memory
+// ([Runtime.Fibers]), while the process runs; that each is a task that lives is shown by its state and by its
+// neighbours in the list of its runtime, which lead back to it.
+//
+// Source: tokio/src/runtime/task/{core,raw,state}.rs of tokio; seen in 1.28.2 and 1.54.1.
+package tokio
+
+import (
+	"bytes"
+	"debug/elf"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/symbol"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/work"
+)
+
+// Runtime is the tokio in one module of one process. It is used by the goroutine that walks.
+type Runtime struct {
+	m       *module.Module
+	image   module.Image
+	scratch mem.Reader // of the process as it runs
+	budget  *work.Budget
+	table   *maps.Table
+	vtables []vtable
+	symbols *symbol.Table
+	takes   map[mem.Addr]bool   // functions by which the result of a task is asked for
+	names   map[mem.Addr]string // of the futures of tables
+	sites   *sites.Table[profile.Frame, profile.Frame]
+	stacks  map[uint64][]unwind.Frame // of the last Fibers
+}
+
+// maxSites bounds what is kept of the names of places, bytes.
+const maxSites = 16 << 20
+
+// mark is in the read-only data of each program with tokio: in names of its threads and in messages.
+var mark = []byte("tokio")
+
+// New returns the Runtime of a module of image that holds tokio, nil if it does not.
+func New(m *module.Module, image module.Image) (*Runtime, error) {
+	if m.Machine() != uint16(elf.EM_X86_64) {
+		return nil, nil
+	}
+	_, data, ok := m.Plain(".rodata")
+	if !ok || !bytes.Contains(data, mark) {
+		return nil, nil
+	}
+	r := &Runtime{m: m, image: image, scratch: image.Scratch, budget: image.Budget, symbols: symbol.New(m),
+		names: map[mem.Addr]string{}, sites: sites.NewTable[profile.Frame, profile.Frame](image.Budget, maxSites)}
+	if r.scratch == nil {
+		r.scratch = image.Memory
+	}
+	return r, nil
+}
+
+// String names the runtime in messages.
+func (r *Runtime) String() string { return "tokio" }
+
+// Region implements unwind.Runtime: all code of Rust is in modules.
+func (r *Runtime) Region(mem.Addr) (unwind.Region, bool) { return unwind.Region{}, false }
+
+// Mapped implements vm.Mapper.
+func (r *Runtime) Mapped(set *module.Set) { r.table = set.Table() }
+
+// Err says what is not named for want of memory, nil for nothing.
+func (r *Runtime) Err() error { return r.sites.Err() }
+
+// Frames implements resolve.SiteNamer.
+func (r *Runtime) Frames(site unwind.Site) []profile.Frame {
+	if f, ok := r.sites.Get(site); ok {
+		return []profile.Frame{f}
+	}
+	return nil
+}
+
+// frame is the frame of a stack that stands for f.
+func (r *Runtime) frame(f profile.Frame) unwind.Frame {
+	out := unwind.Frame{Origin: unwind.ByRuntime, Runtime: r, Note: f.Note}
+	f.Note, f.Module = "", -1
+	var ok bool
+	if out.Site, ok = r.sites.Find(f); !ok {
+		out.Site = r.sites.Add(f, f, siteCost+len(f.Func)+len(f.File))
+	}
+	return out
+}
+
+const siteCost = 512
