@@ -1,6 +1,8 @@
 // Async methods that wait, N of each chain; beside them N that have ended.
 //
-//   waiting N
+//   waiting N [moved | churn]
+//
+// With moved the garbage collector has moved them, with churn it does all the time, and others begin and end.
 //
 // It writes "ready" when all wait, and its standard input decides how long it lives. The line that a method waits at
 // has its name behind it.
@@ -76,6 +78,36 @@ namespace Waiting
 			await Task.Yield();
 		}
 
+		static async Task Churner(Task on)
+		{
+			await Churned(on); // Churner
+		}
+
+		static async Task Churned(Task on)
+		{
+			await on; // Churned
+		}
+
+		static void Churn()
+		{
+			var garbage = new object[1000];
+			for (int i = 0;; i++)
+			{
+				var on = new TaskCompletionSource<int>();
+				var some = new List<Task>();
+				for (int k = 0; k < 20; k++)
+				{
+					some.Add(Churner(on.Task));
+					garbage[(i * 20 + k) % garbage.Length] = new byte[i % 500];
+				}
+				if (i % 3 == 0)
+					GC.Collect(2, GCCollectionMode.Forced, true, true);
+				Thread.Sleep(i % 8);
+				on.SetResult(0);
+				Task.WhenAll(some).Wait();
+			}
+		}
+
 		public static void Main(string[] args)
 		{
 			int n = int.Parse(args[0]);
@@ -90,6 +122,11 @@ namespace Waiting
 				ended.Add(Ended());
 			}
 			Task.WhenAll(ended).Wait();
+			if (args.Length > 1 && args[1] != "")
+				for (int i = 0; i < 3; i++)
+					GC.Collect(2, GCCollectionMode.Forced, true, true);
+			if (args.Length > 1 && args[1] == "churn")
+				new Thread(Churn) { IsBackground = true }.Start();
 			Console.WriteLine("ready");
 			Console.Out.Flush();
 			Console.In.ReadToEnd();

@@ -1,7 +1,9 @@
 package coreclr
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,10 +27,15 @@ func (r *Runtime) OpenFibers() (bool, error) {
 // after the stop.
 func (r *Runtime) Fibers(*snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	r.List.Clear()
-	c := suspended.Best(r.newScan)
+	c, err := suspended.Best(r.newScan)
 	defer c.Close()
 	defer c.Keep()
-	return r.listed(c), c.Problem("async methods")
+	problem := c.Problem("async methods")
+	if problem == nil && c.doubtful > 0 {
+		problem = fmt.Errorf("async methods may be missing: of %d it is not known whether they are what the garbage "+
+			"collector has left of others", c.doubtful)
+	}
+	return r.listed(c), cmp.Or(problem, err)
 }
 
 // listed makes fibers of what c found.
@@ -74,6 +81,7 @@ const (
 	awaitedSource // a task that somebody sets the result of
 	awaitedAll    // of several tasks
 	awaitedAny    // one of several
+	awaitedHidden // a method that is not shown
 	awaitedClass
 )
 
@@ -100,6 +108,8 @@ func (c *scan) awaited(b *box, number map[mem.Addr]int, cycle bool) awaited {
 func awaitedOf(k *class) awaited {
 	name, _, _ := strings.Cut(k.name, "`")
 	switch {
+	case k.box:
+		return awaited{kind: awaitedHidden}
 	case k.isDelay():
 		return awaited{kind: awaitedTimer}
 	case name == "SemaphoreSlim+TaskNode":
@@ -132,6 +142,8 @@ func (a awaited) text() string {
 		return "awaits all of several tasks"
 	case awaitedAny:
 		return "awaits one of several tasks"
+	case awaitedHidden:
+		return "awaits an async method"
 	case awaitedClass:
 		return "awaits " + a.class
 	}

@@ -12,6 +12,7 @@ type class struct {
 	name  string // without namespace, as Task+DelayPromise
 	shown string // the same as C# has it
 	kind  classKind
+	box   bool   // it has a state machine
 	size  uint64 // of an object, bytes, with the word before it
 }
 
@@ -57,6 +58,7 @@ func (c *scan) readClass(table mem.Addr) *class {
 	namespace := strings.LastIndexByte(first, '.') + 1
 	k.name = name.Raw[namespace:]
 	k.shown = strings.TrimPrefix(name.Shown, first[:namespace])
+	k.box = strings.Contains(k.name, "AsyncStateMachineBox`")
 	switch {
 	case name.Raw == "System.Action" || strings.HasPrefix(name.Raw, "System.Action`"):
 		k.kind = actionClass
@@ -71,10 +73,14 @@ func (c *scan) readClass(table mem.Addr) *class {
 func (c *scan) nameOfTable(table mem.Addr) (csharp.Text, bool) {
 	c.r.types = 0
 	t := c.r.typeOf(&c.View, table, maxTypeDepth)
-	if t.Kind != NamedType || t.Err != nil {
+	if c.Miss(t.fault()); t.Kind != NamedType || t.Err != nil {
 		return csharp.Text{}, false
 	}
-	return c.r.names.text(&t), true
+	n := c.r.names
+	n.fault = nil
+	name := n.text(&t)
+	c.Miss(n.fault)
+	return name, n.fault == nil
 }
 
 // isTask reports whether a type is Task, or inherits from it.
@@ -101,17 +107,20 @@ func (c *scan) isTask(table mem.Addr) bool {
 // readBox reads what the box b waits for, and who waits for it. It is false for none.
 func (c *scan) readBox(b *box) bool {
 	m, v := b.machine, &c.View
+	if _, ok := v.Bytes(b.at, taskEnd); !ok { // so that it is kept whole
+		return false
+	}
 	f := v.Fields(b.at)
-	table, flags, next := f.Addr(0), uint32(f.Uint(taskFlags, 4)), f.Addr(taskContinuation)
+	table, flags, next := f.Addr(0)&^tableMarks, uint32(f.Uint(taskFlags, 4)), f.Addr(taskContinuation)
 	if f.Err != nil || table != m.box || !isSuspended(flags) {
 		return false
 	}
 	at := b.at + mem.Addr(m.offset)
 	if m.boxed {
-		if at = c.machineIn(b); at == 0 {
+		if b.object = c.machineIn(b); b.object == 0 {
 			return false
 		}
-		at += wordSize
+		at = b.object + wordSize
 	}
 	b.state = unknown
 	if m.layout.state != unknown {
@@ -132,6 +141,7 @@ func (c *scan) readBox(b *box) bool {
 				b.awaits, b.classes = append(b.awaits, o), append(b.classes, k)
 				d := c.View.Fields(o)
 				b.timeless = k.isDelay() && d.Word(taskEnd) == 0 && d.Err == nil
+				c.followBack(o, k, &b.back)
 			}
 		}
 	}
@@ -171,7 +181,7 @@ func (c *scan) follow(o mem.Addr, depth int, to *[]mem.Addr) {
 		return
 	}
 	k := c.classOf(o)
-	if k == nil {
+	if k == nil || k.box { // the method of one that is not known comes before those that wait for it
 		return
 	}
 	f := c.View.Fields(o)
@@ -193,6 +203,18 @@ func (c *scan) follow(o mem.Addr, depth int, to *[]mem.Addr) {
 		if k.size >= 3*wordSize {
 			c.followWords(o+wordSize, int(min(k.size/wordSize-2, followedWords)), depth-1, to)
 		}
+	}
+}
+
+// followBack adds to to the boxes that o lets go on, which something waits for.
+func (c *scan) followBack(o mem.Addr, k *class, to *[]mem.Addr) {
+	if !k.box {
+		c.follow(o, maxFollowed, to)
+		return
+	}
+	f := c.View.Fields(o)
+	if next := f.Addr(taskContinuation); f.Err == nil {
+		c.follow(next, maxFollowed, to)
 	}
 }
 

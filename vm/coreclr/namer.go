@@ -153,9 +153,13 @@ func (n *namer) method(f *profile.Frame, m *Method) {
 	if a.err == nil && (m.HasIL || m.ILErr != nil) {
 		n.line(f, m, a)
 	}
-	if a.err == nil && !n.unchanged(a) {
+	var gone error
+	if a.err == nil {
+		gone = n.gone(a)
+	}
+	if gone != nil {
 		// What was read may be another module's.
-		n.fault, n.nothing = errUnloaded, true
+		n.fault, n.nothing = gone, true
 		known = name{shown: fmt.Sprintf("[method %#08x]", m.Token)}
 		f.Func, f.Linkage, f.File, f.Line = known.shown, "", "", 0
 	}
@@ -175,11 +179,14 @@ func (n *namer) line(f *profile.Frame, m *Method, a *assembly) {
 	}
 }
 
-// unchanged reports whether a is still there: it is read from the process itself.
-func (n *namer) unchanged(a *assembly) bool {
+// gone is why a is not there any more, or that this is not known; nil if it is: that is read from the process itself.
+func (n *namer) gone(a *assembly) error {
 	v := view.Lasting(n.memory, n.budget)
 	same, err := a.tables.Unchanged(&v)
-	return same && err == nil
+	if err == nil && !same {
+		err = errUnloaded
+	}
+	return err
 }
 
 // nameOf is the name of a method by the metadata of its module, a.
@@ -217,7 +224,7 @@ func cut(s string) string {
 
 // assembly is the module m.
 func (n *namer) assembly(m *Module) *assembly {
-	if m.Metadata == 0 {
+	if m.Metadata == 0 || m.Err != nil {
 		return &assembly{err: cmp.Or(m.Err, errNoMetadata)}
 	}
 	key := assemblyKey{m.Metadata, m.ID}

@@ -172,6 +172,24 @@ func TestForgottenNames(t *testing.T) {
 	}
 }
 
+// TestForgottenPDB: the bytes of a PDB are given back with its module.
+func TestForgottenPDB(t *testing.T) {
+	const most = 1 << 20
+	b := work.New(work.Steps, most)
+	n, m := shapes(t, b)
+	method, owner := token(t, n, &m, "Gate::Rest")
+	f, _ := n.frame(&Method{origin: 1, Module: m, Token: method, HasIL: true,
+		Type: Type{Kind: NamedType, Module: m, Token: owner}})
+	_, before := b.Left()
+	n.modules.Clear()
+	n.names.Clear()
+	n.types.Clear()
+	n.pages.Clear()
+	if _, left := b.Left(); f.Line == 0 || before > most-4096 || left != most {
+		t.Errorf("line %d; %d bytes were left with the PDB, %d are without it, of %d", f.Line, before, left, most)
+	}
+}
+
 // TestTypeOfItself: a type whose 64 arguments are the type itself ends.
 func TestTypeOfItself(t *testing.T) {
 	l, err := layoutOf(Version{9, 0, 5}, nil)

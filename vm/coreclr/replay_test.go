@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,8 +47,13 @@ func readTold(t *testing.T, path string) told {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var out told
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	return parseTold(t, path, f)
+}
+
+func parseTold(t *testing.T, path string, from io.Reader) (out told) {
+	t.Helper()
+	var err error
+	for lines := bufio.NewScanner(from); lines.Scan(); {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
 		switch word {
 		case "version":

@@ -1,6 +1,7 @@
 package coreclr
 
 import (
+	"cmp"
 	"fmt"
 	gomaps "maps"
 	"slices"
@@ -23,6 +24,8 @@ import (
 // src/coreclr/vm/methodtable.h and class FieldDesc in src/coreclr/vm/field.h of dotnet/runtime. Seen in 9.0.5 and
 // 10.0.12.
 const (
+	marked = 1 // in the address of an object's MethodTable: a collection goes on
+
 	tableSize   = 4  // of objects, in a MethodTable
 	tableParent = 16 // in a MethodTable
 
@@ -65,7 +68,7 @@ type machine struct {
 	boxed  bool  // it is an object by itself: an iterator, or in a program that was not optimized
 	offset int64 // of it, or of the reference to it, in the object
 	fields *fieldSet
-	layout fieldsOf
+	layout fieldsAt
 }
 
 // fieldSet is what describes the fields of a type.
@@ -75,8 +78,8 @@ type fieldSet struct {
 	twice   bool             // two say different things of one
 }
 
-// fieldsOf are where fields of a state machine are, bytes from the first.
-type fieldsOf struct {
+// fieldsAt are where fields of a state machine are, bytes from the first.
+type fieldsAt struct {
 	state    int64 // or unknown
 	awaiters []int64
 	iterator int64 // what an async iterator lets go on, or unknown
@@ -85,11 +88,13 @@ type fieldsOf struct {
 // box is an object that has a state machine.
 type box struct {
 	at      mem.Addr
+	object  mem.Addr // its state machine, where that is an object by itself
 	machine *machine
 	state   int32
 	// waits are those that wait for it: boxes, if they are any.
 	waiters  []mem.Addr
 	awaits   []mem.Addr // objects that it waits for
+	back     []mem.Addr // boxes that these let go on
 	classes  []*class   // of these
 	timeless bool       // the last is a delay without an end
 }
@@ -108,6 +113,7 @@ type scan struct {
 	parts    []moment.Part
 	classes  map[mem.Addr]*class
 	boxes    []box
+	doubtful int // boxes that are left out
 }
 
 func (r *Runtime) newScan() *scan {
@@ -148,6 +154,8 @@ func (c *scan) Read() (found int, err error) {
 		}
 	}
 	c.boxes = kept
+	c.searchAgain()
+	c.dropCopies()
 	return len(c.boxes), c.Moment.Err()
 }
 
@@ -210,90 +218,101 @@ func (c *scan) candidateAt(start mem.Addr, b []byte, i int) (candidate, bool) {
 func (c *scan) addMachines(tables []candidate) {
 	core := c.r.moduleAt(&c.View, c.core)
 	a := c.r.names.assembly(&core)
-	if a.err != nil {
+	if c.Miss(a.err); a.err != nil {
 		return
 	}
 	is := map[uint32]bool{}
 	for _, t := range tables {
 		known, ok := is[t.row]
 		if !ok {
-			known = isBoxType(a.tables, t.row)
+			known = c.isBoxType(a.tables, t.row)
 			is[t.row] = known
 		}
 		if !known {
 			continue
 		}
-		m, ok := c.machineOf(t.at)
-		if !ok || len(c.machines) == maxShapes {
-			c.Full = c.Full || ok
+		m, err := c.machineOf(t.at)
+		if c.Miss(err); m == nil {
 			continue
 		}
+		if len(c.machines) == maxShapes {
+			c.Full = true
+			return
+		}
 		c.words.Add(uint64(m.box), 2*len(c.machines))
+		c.words.Add(uint64(m.box)|marked, 2*len(c.machines))
 		c.machines = append(c.machines, m)
 	}
 }
 
 // isBoxType reports whether the type with that row is one of objects that are tasks with a state machine.
-func isBoxType(t *metadata.Tables, row uint32) bool {
+func (c *scan) isBoxType(t *metadata.Tables, row uint32) bool {
 	path, err := t.Path(row)
-	if err != nil || len(path) != 2 || path[0].Namespace != "System.Runtime.CompilerServices" {
+	if c.Miss(err); err != nil || len(path) != 2 || path[0].Namespace != "System.Runtime.CompilerServices" {
 		return false
 	}
 	return path[1].Name == "AsyncStateMachineBox`1" || path[1].Name == "DebugFinalizableAsyncStateMachineBox`1"
 }
 
-// machineOf is the state machine of objects with the MethodTable at a: the last argument of their type.
-func (c *scan) machineOf(a mem.Addr) (*machine, bool) {
+// machineOf is the state machine of objects with the MethodTable at a, the last argument of their type; nil for none.
+func (c *scan) machineOf(a mem.Addr) (*machine, error) {
 	r, v := c.r, &c.View
 	if _, ok := v.Bytes(a, tableBytes); !ok { // so that it is kept whole: it is searched for by the word of its module
-		return nil, false
+		return nil, v.Fault()
 	}
 	f := v.Fields(a)
 	size := f.Uint(tableSize, 4)
 	at, n, err := r.dictionary(v, a)
-	if f.Err != nil || err != nil || n != 2 || size > maxObject {
-		return nil, false
+	if err = cmp.Or(f.Err, err); err != nil || n != 2 || size > maxObject {
+		return nil, err
 	}
 	d := v.Fields(at)
 	m := &machine{box: a, table: d.Addr(wordSize)}
 	if d.Err != nil || m.table == 0 || m.table%wordSize != 0 {
-		return nil, false
+		return nil, d.Err
 	}
 	t := v.Fields(m.table)
 	flags, own, class := t.Uint(r.layout.tableFlags, 4), t.Uint(tableSize, 4), t.Addr(r.layout.tableClass)
 	r.types = 0
 	m.typ = r.typeOf(v, m.table, maxTypeDepth)
-	if t.Err != nil || m.typ.Kind != NamedType || m.typ.fault() != nil {
-		return nil, false
+	if err = cmp.Or(t.Err, m.typ.fault()); err != nil || m.typ.Kind != NamedType {
+		return nil, err
 	}
 	if m.of = m.table; class&1 != 0 {
 		m.of = class &^ 1
 	}
-	m.boxed = flags&categoryMask != categoryValue
 	// The references of an object come before its structs. Both sizes have the word before an object and that of its
 	// MethodTable.
-	if m.offset = int64(size) - int64(own) + wordSize; m.boxed {
+	m.boxed, m.offset = flags&categoryMask != categoryValue, int64(size)-int64(own)+wordSize
+	if m.boxed {
 		m.offset = 0 // the second reference: it is looked for
+	} else if m.offset < taskEnd {
+		return nil, nil
 	}
-	if !m.boxed && m.offset < taskEnd {
-		return nil, false
+	if m.fields, err = c.fieldsOf(m); m.fields == nil {
+		return nil, err
 	}
-	asm := r.names.assembly(&m.typ.Module)
+	return m, nil
+}
+
+// fieldsOf is what describes the fields of m, nil if it has none.
+func (c *scan) fieldsOf(m *machine) (*fieldSet, error) {
+	asm := c.r.names.assembly(&m.typ.Module)
 	if asm.err != nil {
-		return nil, false
+		return nil, asm.err
 	}
 	rows, err := asm.tables.Fields(m.typ.Token & rowMask)
 	if err != nil || rows.First == rows.End { // of an interface: no object has this type
-		return nil, false
+		return nil, err
 	}
-	m.fields = c.setOf[m.of]
-	if m.fields == nil {
-		m.fields = &fieldSet{rows: rows, offsets: map[uint32]int64{}}
-		c.setOf[m.of] = m.fields
+	set := c.setOf[m.of]
+	if set == nil {
+		set = &fieldSet{rows: rows, offsets: map[uint32]int64{}}
+		c.setOf[m.of] = set
 		c.words.Add(uint64(m.of), 2*len(c.sets)+1)
-		c.sets = append(c.sets, m.fields)
+		c.sets = append(c.sets, set)
 	}
-	return m, true
+	return set, nil
 }
 
 // findObjects finds objects of the machines, and the descriptions of their fields.
@@ -306,7 +325,10 @@ func (c *scan) findObjects() {
 				return true
 			}
 			m := c.machines[number/2]
-			if len(b)-i >= taskEnd && !isSuspended(order.Uint32(b[i+taskFlags:])) {
+			switch whole := len(b)-i >= taskEnd; {
+			case whole && !isSuspended(order.Uint32(b[i+taskFlags:])):
+				return true
+			case !whole && c.r.searched.Replayed: // it has all of those that were found
 				return true
 			}
 			if len(c.found) == suspended.MaxObjects {
@@ -347,8 +369,8 @@ func (c *scan) addField(s *fieldSet, a mem.Addr, b []byte) {
 }
 
 // layOut finds which fields of m say what it waits for.
-func (c *scan) layOut(m *machine) fieldsOf {
-	l := fieldsOf{state: unknown, iterator: unknown}
+func (c *scan) layOut(m *machine) fieldsAt {
+	l := fieldsAt{state: unknown, iterator: unknown}
 	a := c.r.names.assembly(&m.typ.Module)
 	if a.err != nil || m.fields.twice {
 		return l
@@ -358,7 +380,7 @@ func (c *scan) layOut(m *machine) fieldsOf {
 		at := m.fields.offsets[row]
 		switch {
 		case err != nil:
-			return fieldsOf{state: unknown, iterator: unknown}
+			return fieldsAt{state: unknown, iterator: unknown}
 		case isStateField(name):
 			l.state = at
 		case strings.HasPrefix(name, "<>u__"), strings.HasPrefix(name, "$awaiter"):

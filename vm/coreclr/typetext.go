@@ -49,8 +49,8 @@ func (n *namer) namedType(t *Type) csharp.Text {
 	types, ok := n.types.Get(key)
 	if !ok {
 		var err error
-		if types, err = a.tables.Path(rid); err == nil && !n.unchanged(a) {
-			err = errUnloaded
+		if types, err = a.tables.Path(rid); err == nil {
+			err = n.gone(a)
 		}
 		if err != nil {
 			n.fail(err)

@@ -57,6 +57,7 @@ type Scan struct {
 	memory search.Memory
 	keep   func(mem.Range)
 	cut    error
+	missed error
 	same   []bool // of parts: they were the same when they were read again
 	moved  int
 }
@@ -84,6 +85,16 @@ func (s *Scan) Anywhere() search.Memory {
 	return m
 }
 
+// Miss says that err has kept something from being found that was read of other memory than the moment's. Where nothing
+// is mapped nothing is missed: words of memory that is used again lead anywhere.
+func (s *Scan) Miss(err error) {
+	var fault *mem.FaultError
+	if s.missed == nil && (errors.As(err, &fault) && s.IsMapped(fault.Addr) || errors.Is(err, work.ErrSpent) ||
+		errors.Is(err, work.ErrMemory)) {
+		s.missed = err
+	}
+}
+
 // Settle reads all again.
 func (s *Scan) Settle() { s.same = s.Moment.Settle() }
 
@@ -94,6 +105,9 @@ func (s *Scan) Stayed(p moment.Part) bool {
 	}
 	return s.same[p]
 }
+
+// Change counts something else that was not the same.
+func (s *Scan) Change() { s.moved++ }
 
 // Moved is how many parts were not the same.
 func (s *Scan) Moved() int { return s.moved }
@@ -122,6 +136,8 @@ func (s *Scan) Problem(functions string) error {
 		return fmt.Errorf("%s are missing: no more than %d objects of a kind are read", functions, MaxObjects)
 	case s.cut != nil:
 		return fmt.Errorf("%s may be missing: %w", functions, s.cut)
+	case s.missed != nil:
+		return fmt.Errorf("%s may be missing, or who waits for them: %w", functions, s.missed)
 	case s.moved > 0:
 		return fmt.Errorf("%s may be missing that have just begun, or who waits for them: %d objects changed while "+
 			"they were read: %w", functions, s.moved, moment.ErrChanged)
@@ -146,9 +162,9 @@ type Finder interface {
 }
 
 // Best searches, and where the heap has moved meanwhile again, some times: the result is the one that has found most,
-// which the caller closes.
-func Best[F Finder](begin func() F) F {
-	best := begin()
+// which the caller closes. An error is why the last one ended.
+func Best[F Finder](begin func() F) (best F, err error) {
+	best = begin()
 	most, err := best.Read()
 	for i := 1; i < maxScans && err == nil && best.Moved() > 0 && most <= maxRetried; i++ {
 		next := begin()
@@ -158,5 +174,5 @@ func Best[F Finder](begin func() F) F {
 		}
 		next.Close()
 	}
-	return best
+	return best, err
 }

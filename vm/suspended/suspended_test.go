@@ -67,8 +67,8 @@ func TestBest(t *testing.T) {
 		{"there are many", []attempt{{found: maxRetried + 1, moved: 1}}, 0, 1},
 	} {
 		made := 0
-		got := Best(func() *attempt { made++; return &tc.all[made-1] })
-		if got != &tc.all[tc.best] || made != tc.made {
+		got, err := Best(func() *attempt { made++; return &tc.all[made-1] })
+		if got != &tc.all[tc.best] || made != tc.made || err != tc.all[made-1].err {
 			t.Errorf("%s: %+v of %d, want %d of %d", tc.name, got, made, tc.best, tc.made)
 		}
 		for i := range tc.all {

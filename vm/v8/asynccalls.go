@@ -22,8 +22,8 @@ func (r *Runtime) OpenFibers() (bool, error) {
 // of a moment after the stop.
 func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	r.List.Clear()
-	c := suspended.Best(func() *scan { return r.newScan(s) })
-	defer c.Close()
+	c, _ := suspended.Best(func() *scan { return r.newScan(s) })
+	defer c.Close() // why it ended is a problem of its moment
 	defer c.Keep()
 	return r.listed(c), c.Problem("async functions")
 }

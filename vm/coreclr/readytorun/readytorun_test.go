@@ -106,6 +106,41 @@ func TestDebug(t *testing.T) {
 	}
 }
 
+// TestHot: a cold part, and its funclets behind it, belong to the function that the map says; what contradicts itself
+// or cannot be read is an error, and no other function.
+func TestHot(t *testing.T) {
+	var data []byte
+	for _, n := range []uint32{10, 2, 12, 3, 13, 13} { // cold part, hot function
+		data = binary.LittleEndian.AppendUint32(data, n)
+	}
+	for n := range len(data)/8 + 1 {
+		v := drawn(HotColdMap, data)
+		im, err := Open(v, base, base+0x100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if missing := n < len(data)/8; missing { // pair n cannot be read
+			whole, _ := v.Around(base)
+			cut := 0x200 + n*8
+			*v = view.Copied(nil, mem.Range{Start: base, Data: whole.Data[:cut]},
+				mem.Range{Start: base + mem.Addr(cut) + 8, Data: whole.Data[cut+8:]})
+		}
+		for function, want := range map[int]int{0: -1, 9: -1, 10: 2, 11: 2, 12: 3, 13: -2, -1: -1} {
+			hot, cold, err := im.Hot(function)
+			got := hot
+			if err != nil {
+				got = -2
+			} else if !cold {
+				got = -1
+			}
+			if got != want && (err == nil || n == len(data)/8) {
+				t.Errorf("without pair %d: function %d belongs to %d, %t, %v, want %d", n, function, hot, cold, err,
+					want)
+			}
+		}
+	}
+}
+
 func TestNoImage(t *testing.T) {
 	for name, at := range map[string]mem.Addr{"other bytes": base, "cut": base + 0x1f8, "nothing": 0} {
 		if im, err := Open(drawn(DebugInfo, nil), base, at); err == nil {
