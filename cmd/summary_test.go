@@ -27,14 +27,17 @@ func TestRemarks(t *testing.T) {
 		t.Errorf("nothing to say: got %q", got)
 	}
 	s := &sampler.Stats{Ticks: 2970, LateTicks: 30, Lost: 4, Behind: 3, Overhead: 0.17, MaxOverhead: 0.05, Stops: 900,
-		Peeks: 100, Cut: 1000, Late: 2, Notes: []string{"note"}}
+		Peeks: 100, Cut: 1000, Late: 2, Unsure: 12, Missing: 1, Notes: []string{"note"}}
 	want := []string{"30 of 3,000 samples were late; their time is counted in the next",
 		"1 sample was lost: a thread could not be stopped in time",
 		"3 samples were lost: stacks came faster than they could be unwound",
 		"fpstack used 17.0 % of one CPU, more than --max-overhead 5 %: sampling less often does not lower what " +
 			"it takes to start, to follow many threads and to read symbols",
 		"1,000 of 1,000 stacks were cut: the outermost frame was not reached",
-		"2 of 1,000 stacks were read in part after the stop: the outer frames may be of a later moment", "note"}
+		"2 of 1,000 stacks were read in part after the stop: the outer frames may be of a later moment",
+		"12 samples have frames whose names are not sure: what names them was read after the stop, and may have " +
+			"moved; a frame \"(name not sure)\" stands outside of them",
+		"1 sample has frames missing that a runtime has, at \"(frames missing)\"", "note"}
 	got := remarks(s)
 	if len(got) != len(want) {
 		t.Fatalf("got %q, want %q", got, want)

@@ -21,7 +21,7 @@ func TestLockHolders(t *testing.T) {
 		if !*full && !slices.Contains(quick, in.minor) {
 			return // -full has it
 		}
-		x := start(t, in, "threads.py", nil)
+		x := start(t, in, "threads.py", in.withGIL())
 		table := vm.NewTable(vm.Kinds, nil)
 		table.CopyHolders()
 		r := sampler.New(sampler.Options{Rate: 199, LockHolders: true,

@@ -138,8 +138,10 @@ func look(t testing.TB, pid int) *target {
 // sampled is the stack of one thread.
 type sampled struct {
 	thread *snapshot.Thread
-	stack  unwind.Stack
-	named  profile.Stack
+	// delayed says that the CPU was taken from fpstack in the stop: not all was copied, and the threads were let go.
+	delayed bool
+	stack   unwind.Stack
+	named   profile.Stack
 }
 
 // sample stops the threads with those ids, all for none, and walks their stacks.
@@ -152,10 +154,11 @@ func (h *target) sample(tids ...int) []sampled {
 	h.set.Update(snap.Maps)
 	h.walker.Renew()
 	out := make([]sampled, len(snap.Threads))
+	late := slices.ContainsFunc(snap.Problems, func(p string) bool { return strings.Contains(p, "not copied in time") })
 	for i := range snap.Threads {
 		th := &snap.Threads[i]
 		s := &out[i]
-		s.thread = th
+		s.thread, s.delayed = th, late || len(th.Shortfalls) > 0
 		s.stack = h.walker.Walk(th, snap.Reader(th, h.memory), unwind.Options{})
 		s.named = h.names.Stack(&s.stack)
 	}

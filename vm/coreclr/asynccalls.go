@@ -2,7 +2,6 @@ package coreclr
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,43 +12,23 @@ import (
 	"github.com/fpstack/fpstack/vm/coreclr/il"
 	"github.com/fpstack/fpstack/vm/coreclr/metadata"
 	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/vm/suspended"
 	"github.com/fpstack/fpstack/vm/view"
 )
 
-// asyncCall is an async method that waits, with those that wait for it.
-const asyncCall = "async call"
-
-// FiberKind implements vm.FiberLister.
-func (r *Runtime) FiberKind() string { return asyncCall }
-
 // OpenFibers implements vm.FiberLister.
 func (r *Runtime) OpenFibers() (bool, error) {
-	return r.image.search != nil && r.o.version.Major >= 8, nil
+	return r.searched.CanBeSearched() && r.o.version.Major >= 8, nil
 }
 
-// Fibers implements vm.FiberLister: the async methods that wait, each with those that wait for it, those of which there
-// are most first. They are of a moment after the stop. Where the heap moves meanwhile it looks again.
+// Fibers implements vm.FiberLister: the async methods that wait, each with those that wait for it. They are of a moment
+// after the stop.
 func (r *Runtime) Fibers(*snapshot.Snapshot) ([]snapshot.Fiber, error) {
-	r.asyncs = map[uint64][]unwind.Frame{}
-	var best *scan
-	for range maxScans {
-		c := r.newScan()
-		err := c.read()
-		if best == nil || len(c.boxes) > len(best.boxes) {
-			if best != nil {
-				best.moment.Close()
-			}
-			best = c
-		} else {
-			c.moment.Close()
-		}
-		if err != nil || best.moved == 0 {
-			break
-		}
-	}
-	defer best.moment.Close()
-	defer best.keepUsed()
-	return r.listed(best), best.problem()
+	r.List.Clear()
+	c := suspended.Best(r.newScan)
+	defer c.Close()
+	defer c.Keep()
+	return r.listed(c), c.Problem("async methods")
 }
 
 // listed makes fibers of what c found.
@@ -59,7 +38,10 @@ func (r *Runtime) listed(c *scan) []snapshot.Fiber {
 		number[c.boxes[i].at] = i
 	}
 	awaiting := make([][]int, len(c.boxes))
+	n := suspendedNames{r: r, known: map[methodPlace]suspended.Frame{}}
+	frames := make([]suspended.Frame, len(c.boxes))
 	for i := range c.boxes {
+		frames[i] = n.frame(&c.boxes[i])
 		for _, w := range c.boxes[i].waiters {
 			if k, ok := number[w]; ok {
 				awaiting[i] = append(awaiting[i], k)
@@ -68,45 +50,10 @@ func (r *Runtime) listed(c *scan) []snapshot.Fiber {
 		slices.Sort(awaiting[i])
 		awaiting[i] = slices.Compact(awaiting[i])
 	}
-	n := suspendedNames{r: r, known: map[methodPlace]suspendedFrame{}}
-	frames := make([]suspendedFrame, len(c.boxes))
-	for i := range c.boxes {
-		frames[i] = n.frame(&c.boxes[i])
-	}
-	all := chains.Of(len(c.boxes), awaiting)
-	state := func(i int) awaited { return c.awaited(&c.boxes[all[i].Nodes[0]], number, all[i].Cycle) }
-	groups := chains.Groups(all, func(i int) string {
-		var b strings.Builder
-		for _, k := range all[i].Nodes {
-			fmt.Fprintf(&b, "%d ", frames[k].Site)
-		}
-		return b.String() + state(i).text()
+	return r.List.Make(frames, awaiting, func(x *chains.Chain) suspended.Wait {
+		a := c.awaited(&c.boxes[x.Nodes[0]], number, x.Cycle)
+		return suspended.Wait{Text: a.text(), Kind: a.wait()}
 	})
-	order, ids := chains.Order(groups), make([]uint64, len(all))
-	for id, i := range order {
-		ids[i] = uint64(id + 1)
-	}
-	var out []snapshot.Fiber
-	for _, i := range order {
-		x := state(i)
-		f := snapshot.Fiber{Kind: asyncCall, ID: ids[i], State: x.text(), Wait: x.wait(), System: true}
-		for _, by := range all[i].AwaitedBy {
-			f.AwaitedBy = append(f.AwaitedBy, ids[by])
-		}
-		var stack []unwind.Frame
-		for _, k := range all[i].Nodes {
-			stack = append(stack, frames[k].Frame)
-			f.System = f.System && !frames[k].own
-		}
-		r.asyncs[f.ID] = stack
-		out = append(out, f)
-	}
-	return out
-}
-
-// FiberStack implements vm.FiberStacker.
-func (r *Runtime) FiberStack(id uint64, to *unwind.Stack) {
-	to.Frames, to.Stop = append(to.Frames, r.asyncs[id]...), unwind.Root
 }
 
 // awaited is what an async method waits for.
@@ -207,18 +154,13 @@ type methodPlace struct {
 	state   int32
 }
 
-type suspendedFrame struct {
-	unwind.Frame
-	own bool // of the program rather than of .NET
-}
-
 // suspendedNames names async methods that wait: many wait at the same place.
 type suspendedNames struct {
 	r     *Runtime
-	known map[methodPlace]suspendedFrame
+	known map[methodPlace]suspended.Frame
 }
 
-func (n *suspendedNames) frame(b *box) suspendedFrame {
+func (n *suspendedNames) frame(b *box) suspended.Frame {
 	key := methodPlace{b.machine.table, b.state}
 	out, ok := n.known[key]
 	if !ok {
@@ -232,15 +174,15 @@ var errNoMoveNext = errors.New("its state machine has no method that goes on")
 
 const moveNext = "MoveNext"
 
-func (n *suspendedNames) named(b *box) suspendedFrame {
+func (n *suspendedNames) named(b *box) suspended.Frame {
 	r, m := n.r, b.machine
-	out := suspendedFrame{Frame: unwind.Frame{Origin: unwind.ByRuntime, Runtime: r}, own: true}
+	out := suspended.Frame{Frame: unwind.Frame{Origin: unwind.ByRuntime, Runtime: r}, Own: true}
 	a := r.names.assembly(&m.typ.Module)
 	err := a.err
 	var row uint32
 	var code []byte
 	if err == nil {
-		out.own = !isFramework(a.name)
+		out.Own = !isFramework(a.name)
 		row, code, err = n.moveNext(m, a)
 	}
 	method := &Method{Class: ILMethod, Token: methodTokens | row, Module: m.typ.Module, Type: m.typ}

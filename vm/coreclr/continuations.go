@@ -32,7 +32,7 @@ const maxParents = 16
 
 // classOf is the class of the object at a; nil if that is not known.
 func (c *scan) classOf(a mem.Addr) *class {
-	f := c.view.Fields(a)
+	f := c.View.Fields(a)
 	table := f.Addr(0) &^ tableMarks
 	if f.Err != nil || table == 0 || table%wordSize != 0 {
 		return nil
@@ -46,7 +46,7 @@ func (c *scan) classOf(a mem.Addr) *class {
 }
 
 func (c *scan) readClass(table mem.Addr) *class {
-	f := c.view.Fields(table)
+	f := c.View.Fields(table)
 	k := &class{size: f.Uint(tableSize, 4)}
 	name, ok := c.nameOfTable(table)
 	if f.Err != nil || !ok {
@@ -70,7 +70,7 @@ func (c *scan) readClass(table mem.Addr) *class {
 
 func (c *scan) nameOfTable(table mem.Addr) (csharp.Text, bool) {
 	c.r.types = 0
-	t := c.r.typeOf(&c.view, table, maxTypeDepth)
+	t := c.r.typeOf(&c.View, table, maxTypeDepth)
 	if t.Kind != NamedType || t.Err != nil {
 		return csharp.Text{}, false
 	}
@@ -83,7 +83,7 @@ func (c *scan) isTask(table mem.Addr) bool {
 		if table == 0 {
 			return false
 		}
-		f := c.view.Fields(table)
+		f := c.View.Fields(table)
 		parent, module := f.Addr(tableParent), f.Addr(c.r.layout.tableModule)
 		if f.Err != nil {
 			return false
@@ -100,7 +100,7 @@ func (c *scan) isTask(table mem.Addr) bool {
 
 // readBox reads what the box b waits for, and who waits for it. It is false for none.
 func (c *scan) readBox(b *box) bool {
-	m, v := b.machine, &c.view
+	m, v := b.machine, &c.View
 	f := v.Fields(b.at)
 	table, flags, next := f.Addr(0), uint32(f.Uint(taskFlags, 4)), f.Addr(taskContinuation)
 	if f.Err != nil || table != m.box || !isSuspended(flags) {
@@ -130,7 +130,7 @@ func (c *scan) readBox(b *box) bool {
 		if o := w.Addr(offset); w.Err == nil && o != 0 && o%wordSize == 0 {
 			if k := c.classOf(o); k != nil {
 				b.awaits, b.classes = append(b.awaits, o), append(b.classes, k)
-				d := c.view.Fields(o)
+				d := c.View.Fields(o)
 				b.timeless = k.isDelay() && d.Word(taskEnd) == 0 && d.Err == nil
 			}
 		}
@@ -142,12 +142,12 @@ func (c *scan) readBox(b *box) bool {
 func (c *scan) machineIn(b *box) mem.Addr {
 	const most = 8 // words: a result of the method may lie before it
 	for i := range int64(most) {
-		f := c.view.Fields(b.at)
+		f := c.View.Fields(b.at)
 		o := f.Addr(taskEnd + i*wordSize)
 		if f.Err != nil || o == 0 || o%wordSize != 0 {
 			continue
 		}
-		of := c.view.Fields(o)
+		of := c.View.Fields(o)
 		if table := of.Addr(0) &^ tableMarks; of.Err == nil && table == b.machine.table {
 			return o
 		}
@@ -174,7 +174,7 @@ func (c *scan) follow(o mem.Addr, depth int, to *[]mem.Addr) {
 	if k == nil {
 		return
 	}
-	f := c.view.Fields(o)
+	f := c.View.Fields(o)
 	switch k.kind {
 	case actionClass:
 		if target := f.Addr(delegateTarget); f.Err == nil && target != o {
@@ -199,7 +199,7 @@ func (c *scan) follow(o mem.Addr, depth int, to *[]mem.Addr) {
 // followWords follows those of n references at a that are boxes, tasks or actions.
 func (c *scan) followWords(a mem.Addr, n, depth int, to *[]mem.Addr) {
 	for i := range n {
-		f := c.view.Fields(a)
+		f := c.View.Fields(a)
 		o := f.Addr(int64(i) * wordSize)
 		if f.Err != nil || o == 0 || o%wordSize != 0 {
 			continue

@@ -25,6 +25,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/vm/suspended"
 	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/waits"
 	"github.com/fpstack/fpstack/work"
@@ -54,13 +55,13 @@ type Runtime struct {
 	types    int // that were read of the method that is identified
 	// walk is the memory of the walk that goes on, or went last: what was copied, over the process as it is now.
 	// lasting is what neither moves nor is freed while a module is loaded: images and what is known of modules.
-	walk, lasting view.View
-	walks         int   // that were begun
-	again         retry // to read sections for code that is in none
-	walked        int   // id of the thread of the last walk, as the process calls it
-	trip          *trip // nil before a walk has come to it
-	image         memoryImage
-	asyncs        map[uint64][]unwind.Frame // stacks of the async methods that were listed last, by id
+	walk, lasting  view.View
+	walks          int   // that were begun
+	again          retry // to read sections for code that is in none
+	walked         int   // id of the thread of the last walk, as the process calls it
+	trip           *trip // nil before a walk has come to it
+	searched       suspended.Memory
+	suspended.List // of async methods
 }
 
 var _ interface {
@@ -112,7 +113,7 @@ func newRuntime(o *object, slots mem.Addr, l *layout, image module.Image) *Runti
 		modules:  sites.NewRecent[moduleKey, *knownModule](b, maxModules),
 		places:   sites.NewRecent[place, unwind.Site](b, maxPlaces),
 		executed: sites.NewTable[execution, *executed](b, maxExecuted)}
-	r.image = searched(image)
+	r.searched = suspended.Of(image)
 	r.names = newNamer(image.Memory, image.Path, b)
 	if image.Live != nil {
 		r.looked = map[string]bool{}

@@ -1,20 +1,18 @@
 package coreclr
 
 import (
-	"errors"
 	"fmt"
 	gomaps "maps"
 	"slices"
 	"strings"
 
 	"github.com/fpstack/fpstack/maps"
-	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/coreclr/metadata"
 	"github.com/fpstack/fpstack/vm/moment"
 	"github.com/fpstack/fpstack/vm/search"
+	"github.com/fpstack/fpstack/vm/suspended"
 	"github.com/fpstack/fpstack/vm/view"
-	"github.com/fpstack/fpstack/work"
 )
 
 // An async method that waits is an object on the heap: a Task that has the state machine of the method in it, of a type
@@ -52,29 +50,11 @@ const (
 )
 
 const (
-	maxSearched = 512 << 20 // bytes
-	maxBoxes    = 1 << 16
-	maxShapes   = 1 << 12
-	maxTables   = 1 << 16
-	maxScans    = 3 // where the heap moves meanwhile
-	maxWaiters  = 1 << 10
-	maxObject   = 1 << 20 // bytes
+	maxShapes  = 1 << 12
+	maxTables  = 1 << 16
+	maxWaiters = 1 << 10
+	maxObject  = 1 << 20 // bytes
 )
-
-// memoryImage is what a Runtime searches.
-type memoryImage struct {
-	search  func(m *maps.Mapping, yield func(at mem.Addr, b []byte) bool) error
-	scratch mem.Reader
-	keep    func(mem.Range)
-}
-
-func searched(i module.Image) memoryImage {
-	m := memoryImage{search: i.Search, scratch: i.Scratch, keep: i.Keep}
-	if m.scratch == nil {
-		m.scratch = i.Memory
-	}
-	return m
-}
 
 // machine is the type of a state machine, with that of the objects that have it in them.
 type machine struct {
@@ -116,12 +96,8 @@ type box struct {
 
 // scan is what was found of async methods that wait at one moment.
 type scan struct {
+	suspended.Scan
 	r        *Runtime
-	memory   search.Memory
-	moment   *moment.Moment
-	view     view.View
-	extent   search.Extent
-	full     bool
 	core     mem.Addr // module of the core library
 	machines []*machine
 	sets     []*fieldSet
@@ -132,17 +108,12 @@ type scan struct {
 	parts    []moment.Part
 	classes  map[mem.Addr]*class
 	boxes    []box
-	same     []bool // of parts
-	moved    int
 }
 
 func (r *Runtime) newScan() *scan {
-	c := &scan{r: r, moment: moment.New(r.image.scratch, r.budget), words: search.NewWords(),
-		isBox: map[mem.Addr]int{}, setOf: map[mem.Addr]*fieldSet{}, classes: map[mem.Addr]*class{}}
-	c.memory = search.Memory{Search: r.image.search, Table: r.table, Most: maxSearched, Budget: r.budget,
-		Also: isOfRuntime}
-	c.view = view.From(c.moment)
-	return c
+	return &scan{r: r, words: search.NewWords(), isBox: map[mem.Addr]int{}, setOf: map[mem.Addr]*fieldSet{},
+		classes: map[mem.Addr]*class{},
+		Scan:    r.searched.Scan(search.Memory{Table: r.table, Budget: r.budget, Also: isOfRuntime})}
 }
 
 // isOfRuntime reports whether types may lie in a mapping: the runtime keeps them in the file that its code is in.
@@ -151,49 +122,33 @@ func isOfRuntime(m *maps.Mapping) bool {
 	return m.Perm&(data|maps.Exec) == data && strings.Contains(m.Path, doubleMapper)
 }
 
-// read finds all, and reads it twice. What was not the same is left out.
-func (c *scan) read() error {
+// Read implements suspended.Finder: it reads all twice, and leaves out what was not the same.
+func (c *scan) Read() (found int, err error) {
 	if err := c.findMachines(); err != nil || len(c.machines) == 0 {
-		return err
+		return 0, err
 	}
 	c.findObjects()
 	for _, m := range c.machines {
 		m.layout = c.layOut(m)
 	}
-	c.moment.Part()
+	c.Moment.Part()
 	for i := range c.found {
 		b := &c.found[i]
 		is := c.readBox(b)
-		part := c.moment.Part()
+		part := c.Moment.Part()
 		if is {
 			c.boxes, c.parts = append(c.boxes, *b), append(c.parts, part)
 		}
 	}
-	c.settle()
-	return c.moment.Err()
-}
-
-func (c *scan) settle() {
-	c.same = c.moment.Settle()
+	c.Settle()
 	kept := c.boxes[:0]
 	for i := range c.boxes {
-		if !c.same[c.parts[i]] {
-			c.moved++
-			continue
+		if c.Stayed(c.parts[i]) {
+			kept = append(kept, c.boxes[i])
 		}
-		kept = append(kept, c.boxes[i])
 	}
 	c.boxes = kept
-}
-
-// keepUsed lets what was of use be saved.
-func (c *scan) keepUsed() {
-	if c.r.image.keep == nil {
-		return
-	}
-	for _, r := range c.moment.Kept(func(p moment.Part) bool { return int(p) >= len(c.same) || c.same[p] }) {
-		c.r.image.keep(r)
-	}
+	return len(c.boxes), c.Moment.Err()
 }
 
 // candidate is what may be the MethodTable of a generic type of the core library.
@@ -216,11 +171,11 @@ func (c *scan) findMachines() error {
 	module := search.NewWords()
 	module.Add(uint64(c.core), 0)
 	var tables []candidate
-	c.extent = c.memory.Each(func(start mem.Addr, b []byte) bool {
+	c.Each(func(start mem.Addr, b []byte) bool {
 		return module.In(b, func(i, _ int) bool {
 			if t, ok := c.candidateAt(start, b, i); ok {
 				if len(tables) == maxTables {
-					c.full = true
+					c.Full = true
 					return false
 				}
 				tables = append(tables, t)
@@ -229,8 +184,8 @@ func (c *scan) findMachines() error {
 		})
 	})
 	c.addMachines(tables)
-	c.moment.Part()
-	return c.moment.Err()
+	c.Moment.Part()
+	return c.Moment.Err()
 }
 
 // candidateAt is what may be the MethodTable whose word for its module is at b[i:].
@@ -253,7 +208,7 @@ func (c *scan) candidateAt(start mem.Addr, b []byte, i int) (candidate, bool) {
 
 // addMachines keeps those of tables whose type is that of an object with a state machine.
 func (c *scan) addMachines(tables []candidate) {
-	core := c.r.moduleAt(&c.view, c.core)
+	core := c.r.moduleAt(&c.View, c.core)
 	a := c.r.names.assembly(&core)
 	if a.err != nil {
 		return
@@ -270,7 +225,7 @@ func (c *scan) addMachines(tables []candidate) {
 		}
 		m, ok := c.machineOf(t.at)
 		if !ok || len(c.machines) == maxShapes {
-			c.full = c.full || ok
+			c.Full = c.Full || ok
 			continue
 		}
 		c.words.Add(uint64(m.box), 2*len(c.machines))
@@ -289,7 +244,10 @@ func isBoxType(t *metadata.Tables, row uint32) bool {
 
 // machineOf is the state machine of objects with the MethodTable at a: the last argument of their type.
 func (c *scan) machineOf(a mem.Addr) (*machine, bool) {
-	r, v := c.r, &c.view
+	r, v := c.r, &c.View
+	if _, ok := v.Bytes(a, tableBytes); !ok { // so that it is kept whole: it is searched for by the word of its module
+		return nil, false
+	}
 	f := v.Fields(a)
 	size := f.Uint(tableSize, 4)
 	at, n, err := r.dictionary(v, a)
@@ -340,7 +298,7 @@ func (c *scan) machineOf(a mem.Addr) (*machine, bool) {
 
 // findObjects finds objects of the machines, and the descriptions of their fields.
 func (c *scan) findObjects() {
-	extent := c.memory.Each(func(start mem.Addr, b []byte) bool {
+	c.Each(func(start mem.Addr, b []byte) bool {
 		return c.words.In(b, func(i, number int) bool {
 			at := start + mem.Addr(i)
 			if number%2 == 1 {
@@ -351,8 +309,8 @@ func (c *scan) findObjects() {
 			if len(b)-i >= taskEnd && !isSuspended(order.Uint32(b[i+taskFlags:])) {
 				return true
 			}
-			if len(c.found) == maxBoxes {
-				c.full = true
+			if len(c.found) == suspended.MaxObjects {
+				c.Full = true
 				return true
 			}
 			if _, ok := c.isBox[at]; !ok {
@@ -362,9 +320,6 @@ func (c *scan) findObjects() {
 			return true
 		})
 	})
-	if c.extent.Cut == nil {
-		c.extent.Cut = extent.Cut
-	}
 }
 
 // isSuspended reports whether the flags of a task are those of an async method that waits.
@@ -381,7 +336,7 @@ func (c *scan) addField(s *fieldSet, a mem.Addr, b []byte) {
 	if !s.rows.Has(token&rowMask) || token&staticField != 0 || offset > maxObject {
 		return
 	}
-	if _, ok := c.moment.Bytes(a, fieldSize); !ok { // so that it is kept
+	if _, ok := c.Moment.Bytes(a, fieldSize); !ok { // so that it is kept
 		return
 	}
 	row := token & rowMask
@@ -417,35 +372,3 @@ func (c *scan) layOut(m *machine) fieldsOf {
 
 // isStateField reports whether a field of a state machine says where it goes on: of Roslyn, or of mono's mcs.
 func isStateField(name string) bool { return name == "<>1__state" || name == "$PC" }
-
-// problem says what is missing, nil for nothing.
-func (c *scan) problem() error {
-	switch {
-	case c.moment.Err() != nil:
-		return fmt.Errorf("async methods may be missing: %w", why(c.moment.Err()))
-	case c.full:
-		return fmt.Errorf("async methods are missing: no more than %d objects are read", maxBoxes)
-	case c.extent.Cut != nil:
-		return fmt.Errorf("async methods may be missing: %w", c.extent.Cut)
-	case c.moved > 0:
-		return fmt.Errorf("async methods may be missing that have just begun, or who waits for them: %d objects "+
-			"changed while they were read: %w", c.moved, moment.ErrChanged)
-	case slices.ContainsFunc(c.moment.Faults(), c.isMapped):
-		return errUnread
-	}
-	return nil
-}
-
-var errUnread = errors.New("async methods may be missing, or who waits for them: not all of their memory could be read")
-
-func (c *scan) isMapped(a mem.Addr) bool {
-	m := c.memory.Table.Find(a)
-	return m != nil && m.Perm&maps.Read != 0
-}
-
-func why(err error) error {
-	if errors.Is(err, work.ErrMemory) {
-		return errors.New("reading them takes more memory than fpstack uses")
-	}
-	return err
-}

@@ -189,6 +189,86 @@ func TestLargeStack(t *testing.T) {
 	}
 }
 
+// TestEndlessMap: a map of ranges whose nodes lead to one another again and again is read for some milliseconds, and
+// what came of it says that it is not all.
+func TestEndlessMap(t *testing.T) {
+	l, err := layoutOf(Version{9, 0, 5}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := make([]byte, mapFanout*wordSize)
+	for i := range mapFanout {
+		binary.LittleEndian.PutUint64(node[i*wordSize:], 0x1000)
+	}
+	m := &counting{Reader: mem.NewOverlay(nil, mem.Range{Start: 0x1000, Data: node})}
+	s := readSections(view.Over(nil, m, nil), l, 0x1000)
+	if m.n > 1<<15 || s.err == nil {
+		t.Errorf("%d reads, %v", m.n, s.err)
+	}
+}
+
+type counting struct {
+	mem.Reader
+	n int
+}
+
+func (c *counting) ReadMem(b []byte, a mem.Addr) (int, error) {
+	c.n++
+	return c.Reader.ReadMem(b, a)
+}
+
+// TestManyTypes: on .NET 8 the row of a type is in 16 bits, and those of which it is not say so.
+func TestManyTypes(t *testing.T) {
+	l, err := layoutOf(Version{8, 0, 30}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRuntime(&object{}, 0, l, module.Image{Memory: mem.NewOverlay(nil)})
+	table := make([]byte, tableBytes)
+	n, m := shapes(t, nil)
+	for row, want := range map[uint16]uint32{7: typeTokens | 7, 65534: typeTokens | 65534, overflow: 0} {
+		binary.LittleEndian.PutUint16(table[l.tableFlags2+2:], row)
+		v := view.Copied(nil, mem.Range{Start: 0x1000, Data: table})
+		got := r.typeOf(&v, 0x1000, maxTypeDepth)
+		if got.Token != want {
+			t.Errorf("row %d: token %#x, want %#x", row, got.Token, want)
+		}
+		got.Module, n.fault = m, nil
+		if text := n.text(&got); row == overflow && (text != notKnown || !errors.Is(n.fault, errManyTypes)) {
+			t.Errorf("row %d: %+v, %v", row, text, n.fault)
+		}
+	}
+}
+
+// TestComposite: of an image that several assemblies share its functions, its map and its header are those that the
+// image of all of them has, whichever assembly's module leads to it.
+func TestComposite(t *testing.T) {
+	const base, module, own, whole = 0x100000, 0x5000, 0x8000, 0x9000
+	for _, version := range []Version{{8, 0, 30}, {9, 0, 5}, {10, 0, 12}} {
+		l, err := layoutOf(version, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, 0x6000)
+		put := func(a int64, v uint64) { binary.LittleEndian.PutUint64(b[a-module:], v) }
+		put(module+l.moduleR2R, own)
+		put(own+l.r2rComposite, whole)
+		put(whole+l.r2rHeader, base+0x40)
+		put(whole+l.r2rFunctions, base+0x200)
+		put(whole+l.r2rCount, 9)
+		image := make([]byte, 0x1000)
+		copy(image[0x40:], "RTR\x00\x09\x00\x00\x00")
+		v := view.Copied(nil, mem.Range{Start: module, Data: b}, mem.Range{Start: base, Data: image})
+		for name, info := range map[string]mem.Addr{"an assembly": own, "all": whole} {
+			im := &r2rImage{base: base}
+			if err := im.read(&v, l, info); err != nil || im.functions != base+0x200 || im.count != 9 ||
+				im.entries != whole+mem.Addr(l.r2rEntries) || im.header == nil || im.header.Major != 9 {
+				t.Errorf("%v, %s: %+v, %v", version, name, im, err)
+			}
+		}
+	}
+}
+
 type nothing struct{}
 
 func (nothing) ReadPieces([]snapshot.Piece) error { return nil }

@@ -105,7 +105,7 @@ func TestStepsInStop(t *testing.T) {
 			return got, true
 		})
 		reads := 0
-		r.run([]mem.Addr{1, 2}, func(mem.Addr) {
+		inRounds(r, []mem.Addr{1, 2}, func(mem.Addr) {
 			for range 2 * maxSteps {
 				if _, ok := r.Bytes(0x100000, size); !ok {
 					return
@@ -118,7 +118,7 @@ func TestStepsInStop(t *testing.T) {
 			t.Errorf("%s: %d reads, want about %d; spent %v, %d blocks fetched", name, reads, most, r.spent, fetched)
 		}
 		again := 0
-		if r.run([]mem.Addr{3}, func(mem.Addr) { again++ }); again > 0 {
+		if inRounds(r, []mem.Addr{3}, func(mem.Addr) { again++ }); again > 0 {
 			t.Errorf("%s: tried again when all was spent", name)
 		}
 	}
@@ -135,7 +135,7 @@ func TestNotedInStop(t *testing.T) {
 	for i := range items {
 		items[i] = mem.Addr(i+1) << 20
 	}
-	r.run(items, func(at mem.Addr) {
+	inRounds(r, items, func(at mem.Addr) {
 		for i := range mem.Addr(64) {
 			r.Bytes(at+i*blockSize, 8)
 		}

@@ -135,3 +135,33 @@ func (r *Runtime) readCode(a mem.Addr, m *view.View) {
 		l.BytesAt(m, key.lines)
 	}
 }
+
+// executed is a code object, and which copy of its instructions a frame executes.
+type executed struct {
+	code mem.Addr
+	copy int32
+}
+
+// executions are what frames that were met execute, each once.
+type executions struct {
+	seen  map[executed]bool
+	fresh []executed
+}
+
+func newExecutions() *executions { return &executions{seen: map[executed]bool{}} }
+
+func (e *executions) add(f *object.Frame) {
+	if x := (executed{f.Code, f.TLBC}); f.Code != 0 && !e.seen[x] {
+		e.seen[x] = true
+		e.fresh = append(e.fresh, x)
+	}
+}
+
+// read reads from m what names and lines take of those that came since it was called last.
+func (e *executions) read(r *Runtime, m *rounds) {
+	inRounds(m, e.fresh, func(x executed) {
+		r.readCode(x.code, &m.view)
+		r.layout.Bytecode(&m.view, &object.Frame{Code: x.code, TLBC: x.copy})
+	})
+	e.fresh = nil
+}

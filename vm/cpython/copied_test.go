@@ -9,6 +9,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/cpython/object"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -101,45 +102,94 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// drawnList is the memory of an interpreter whose threads have states of listed bytes from firstListed on.
+type drawnList struct {
+	pieces
+	l *object.Layout
+}
+
+const firstListed, listed = 0x100000, 0x400
+
+// drawList draws the memory of r, with room for n states, and an interpreter that has none.
+func drawList(r *Runtime, n int) *drawnList {
+	const interp, runtime = 0x80000, 0x90000
+	d := &drawnList{l: r.layout, pieces: pieces{[]mem.Range{{Start: firstListed, Data: make([]byte, (n+1)*listed)},
+		{Start: interp, Data: make([]byte, 0x4000)}, {Start: runtime, Data: make([]byte, 0x1000)}}}}
+	r.at = runtime
+	putWords(d.ranges[2], runtime+mem.Addr(d.l.Runtime.Interpreters), interp)
+	return d
+}
+
+// state draws state number i of a thread with that pthread_self and with frames, with state number next behind it, -1 for none.
+func (d *drawnList) state(i int, ident uint64, next int) {
+	at, behind := mem.Addr(firstListed+i*listed), uint64(0)
+	if next >= 0 {
+		behind = uint64(firstListed + next*listed)
+	}
+	putWords(d.ranges[0], at+mem.Addr(d.l.Thread.Next), behind)
+	putWords(d.ranges[0], at+mem.Addr(d.l.Thread.Interp), uint64(d.ranges[1].Start))
+	putWords(d.ranges[0], at+mem.Addr(d.l.Thread.ThreadID), ident)
+	for _, frames := range []int{d.l.Thread.Frame, d.l.Thread.CFrame} {
+		if frames != 0 {
+			putWords(d.ranges[0], at+mem.Addr(frames), frame)
+		}
+	}
+}
+
+// head makes state number i the first of the list.
+func (d *drawnList) head(i int) {
+	putWords(d.ranges[1], d.ranges[1].Start+mem.Addr(d.l.Interp.Threads), uint64(firstListed+i*listed))
+}
+
+// TestStateOfAnEndedThread: where the state of a thread that has ended lies in memory still, and a new thread has its
+// stack, the state is the new one's, also if that lies where the head of the list did.
+func TestStateOfAnEndedThread(t *testing.T) {
+	for _, s := range samples(t) {
+		r := bareRuntime(s.runtime.layout)
+		d := drawList(r, 2)
+		const reused, other = 0x7000000, 0x7100000
+		d.state(0, reused, -1)
+		d.state(1, other, 0)
+		d.head(1)
+		r.roster.Store(r.readRoster(r.reading(mem.NewOverlay(nil, d.ranges...), nil, maxCopiedSteps)))
+		d.state(1, reused, -1)
+		th := &snapshot.Thread{Arch: regs.AMD64, TP: reused, HasTP: true}
+		var f snapshot.Fetcher
+		f.Run([]snapshot.Copier{r}, th, d)
+		if at := r.roster.Load().of(th); at != firstListed+listed {
+			t.Errorf("%s: its state is at %#x, want %#x", s.name, uint64(at), firstListed+listed)
+		}
+	}
+}
+
 // TestManyThreadsInList: of a list of threads so many are read in a stop, the rest by the next, and the Runtime knows
 // meanwhile that some may be missing.
 func TestManyThreadsInList(t *testing.T) {
-	const n, first, size = 600, 0x100000, 0x400
+	const n = 600
 	g, _ := drawGreenlets(t)
 	r := g.r
-	l := r.layout
-	m := mem.Range{Start: first, Data: make([]byte, (n+1)*size)}
-	const interp = 0x80000
-	head := mem.Range{Start: interp, Data: make([]byte, 0x4000)}
-	putWords(head, interp+mem.Addr(l.Interp.Threads), first)
-	r.at = 0x90000
-	start := mem.Range{Start: r.at, Data: make([]byte, 0x1000)}
-	putWords(start, r.at+mem.Addr(l.Runtime.Interpreters), interp)
+	d := drawList(r, n)
+	d.head(0)
 	for i := range n {
-		at := mem.Addr(first + i*size)
-		next := uint64(at + size)
-		if i == n-1 {
-			next = 0
+		next := i + 1
+		if next == n {
+			next = -1
 		}
-		putWords(m, at+mem.Addr(l.Thread.Next), next)
-		putWords(m, at+mem.Addr(l.Thread.Interp), interp)
-		putWords(m, at+mem.Addr(l.Thread.ThreadID), uint64(0x7000000+i))
+		d.state(i, uint64(0x7000000+i), next)
 	}
-	memory := pieces{[]mem.Range{m, head, start}}
-	found, rounds := 0, 0
+	found := 0
 	for i := range n {
 		th := &snapshot.Thread{Arch: regs.AMD64, TP: mem.Addr(0x7000000 + i), HasTP: true}
 		f := snapshot.Fetcher{Used: func() time.Duration { return 0 }} // on a busy machine, too
-		f.Run([]snapshot.Copier{r}, th, &memory)
+		f.Run([]snapshot.Copier{r}, th, d)
 		if len(th.Shortfalls) > 0 {
 			t.Fatalf("thread %d: %v", i, th.Shortfalls)
 		}
-		if o := r.roster.Load(); o.of(th) == mem.Addr(first+i*size) {
+		if o := r.roster.Load(); o.of(th) == mem.Addr(firstListed+i*listed) {
 			found++
 		} else if !o.partial {
 			t.Errorf("thread %d is not known, and that some are not is not known", i)
 		}
-		rounds++
 	}
 	if found < n-maxFresh {
 		t.Errorf("%d of %d threads are known", found, n)

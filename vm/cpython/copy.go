@@ -175,6 +175,10 @@ func (r *Runtime) fetchHeads(o *roster, own mem.Addr, f *snapshot.Fetcher, s *sc
 	if own != 0 {
 		s.wants = append(s.wants, snapshot.Want{Addr: own, Len: l.Thread.Size})
 	}
+	if main := o.main(); main != nil && main.threads != 0 {
+		s.wants = append(s.wants, snapshot.Want{Addr: main.threads + mem.Addr(l.Thread.Next), Len: wordSize},
+			snapshot.Want{Addr: main.threads + mem.Addr(l.Thread.ThreadID), Len: wordSize})
+	}
 	f.Fetch(s.wants...)
 	if first, ok := f.Word(head); !ok || mem.Addr(first) != o.interpreters {
 		return !ok
@@ -188,19 +192,20 @@ func (r *Runtime) fetchHeads(o *roster, own mem.Addr, f *snapshot.Fetcher, s *sc
 	return true
 }
 
-// settled reports whether what o says of t holds still: the state of another may lie where its own did, and where o
-// has none a new one may lie where the head of the list did.
+// settled reports whether what o says of t holds still: the state of another may lie where its own did, that of a thread
+// which has ended may be there still while a new one has its pthread_self, and a new state may lie where the head of the
+// list did.
 func (r *Runtime) settled(o *roster, own mem.Addr, t *snapshot.Thread, m *view.View) bool {
+	main := o.main()
 	switch {
-	case own != 0:
-		return r.runs(t, m, own, mem.Range{})
-	case o.partial, len(o.bare) > 0:
+	case own != 0 && !r.runs(t, m, own, mem.Range{}), own == 0 && (o.partial || len(o.bare) > 0):
 		return false
-	case o.main() == nil, o.main().threads == 0:
+	case main == nil, main.threads == 0:
 		return true
 	}
-	now, ok := r.readThread(m, o.main(), o.main().threads)
-	return !ok || o.head.ident == now.ident && o.head.next == now.next
+	next, ok := object.Pointer(m, main.threads+mem.Addr(r.layout.Thread.Next))
+	ident, ok2 := object.Pointer(m, main.threads+mem.Addr(r.layout.Thread.ThreadID))
+	return !ok || !ok2 || o.head.next == next && o.head.ident == ident
 }
 
 // runs reports whether t runs the state at a: it has its number, or its frames lie on stack, which is its own.

@@ -66,7 +66,7 @@ func (g *greenlets) survey(table *maps.Table, m *view.View, ahead *rounds, candi
 	}
 	each := func(items []mem.Addr, try func(mem.Addr)) {
 		if ahead != nil {
-			ahead.run(items, try)
+			inRounds(ahead, items, try)
 			return
 		}
 		for _, at := range items {

@@ -154,26 +154,22 @@ func (g *greenlets) CopyProcess(to *snapshot.Gatherer) {
 	}
 	m := newRounds(to.Gather)
 	all := g.survey(g.r.set.Table(), &m.view, m, g.known)
-	codes := map[mem.Addr]bool{}
+	codes := newExecutions()
 	g.copied = nil
 	list := all.list
 	for len(list) > 0 && !m.spent {
 		n := min(block, len(list))
-		var fresh []mem.Addr
 		walks := map[mem.Addr]*frameWalk{}
 		for i := range list[:n] {
 			walks[list[i].addr] = &frameWalk{x: &list[i], most: maxParkedFrames}
 		}
-		m.run(addresses(list[:n]), func(at mem.Addr) {
+		inRounds(m, addresses(list[:n]), func(at mem.Addr) {
 			walks[at].on(g.r.layout, &m.view, func(f *object.Frame) {
 				g.copied.add(f.Addr)
-				if c := f.Code; c != 0 && !codes[c] {
-					codes[c] = true
-					fresh = append(fresh, c)
-				}
+				codes.add(f)
 			})
 		})
-		m.run(fresh, func(c mem.Addr) { g.r.readCode(c, &m.view) })
+		codes.read(g.r, m)
 		list = list[n:]
 	}
 }

@@ -58,7 +58,7 @@ func (c localsCopier) CopyProcess(g *snapshot.Gatherer) {
 		slices.Sort(list)
 		frames = append(frames, slices.Compact(list)...)
 	}
-	m.run(frames, func(at mem.Addr) { r.variables(&m.view, at) })
+	inRounds(m, frames, func(at mem.Addr) { r.variables(&m.view, at) })
 }
 
 // variables are the local variables of the frame at a, as m shows them.

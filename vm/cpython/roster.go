@@ -277,7 +277,7 @@ func (o *roster) markUnnumbered(list []threadState) {
 			}
 		}
 	}
-	if len(list) > 0 {
+	if main := o.main(); len(list) > 0 && list[0].at == main.threads {
 		o.head = list[0]
 	}
 }

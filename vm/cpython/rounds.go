@@ -1,6 +1,8 @@
 package cpython
 
 import (
+	"slices"
+
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/view"
@@ -128,9 +130,9 @@ func (r *rounds) block(a mem.Addr) ([]byte, bool) {
 	return nil, false
 }
 
-// run tries each of the items until all that it asks for is there, or cannot be had, or no more may be read.
-func (r *rounds) run(items []mem.Addr, try func(item mem.Addr)) {
-	pending := append([]mem.Addr(nil), items...)
+// inRounds tries each of the items until all that it asks of r is there, or cannot be had, or no more may be read.
+func inRounds[T any](r *rounds, items []T, try func(item T)) {
+	pending := slices.Clone(items)
 	for n := 0; len(pending) > 0 && !r.spent && n < maxRounds; n++ {
 		left := pending[:0]
 		for _, item := range pending {

@@ -160,22 +160,19 @@ func (r *Runtime) CopyProcess(g *snapshot.Gatherer) {
 	}
 	m := newRounds(g.Gather)
 	all, _ := r.addresses(a, &m.view, m)
-	codes := map[mem.Addr]bool{}
+	codes := newExecutions()
 	r.copied = nil
 	for len(all) > 0 && !m.spent {
 		n := min(block, len(all))
-		var fresh []mem.Addr
 		reads := newTaskCopies(all[:n])
-		m.run(all[:n], func(at mem.Addr) {
-			for _, g := range reads.more(r, m, at) {
-				r.copied.add(g.Frame.Addr)
-				if c := g.Frame.Code; c != 0 && !codes[c] {
-					codes[c] = true
-					fresh = append(fresh, c)
-				}
+		inRounds(m, all[:n], func(at mem.Addr) {
+			chain := reads.more(r, m, at)
+			for i := range chain {
+				r.copied.add(chain[i].Frame.Addr)
+				codes.add(&chain[i].Frame)
 			}
 		})
-		m.run(fresh, func(c mem.Addr) { r.readCode(c, &m.view) })
+		codes.read(r, m)
 		all = all[n:]
 	}
 }
@@ -217,7 +214,7 @@ func (c *taskCopies) more(r *Runtime, m *rounds, at mem.Addr) []object.Generator
 // is false if there may be more.
 func (r *Runtime) addresses(a *asyncio, m *view.View, ahead *rounds) (tasks []mem.Addr, whole bool) {
 	if ahead != nil && a.layout.Node != 0 {
-		ahead.run(a.known, func(at mem.Addr) {
+		inRounds(ahead, a.known, func(at mem.Addr) {
 			object.Pointer(m, at+mem.Addr(a.layout.Node))
 			ahead.Bytes(at, a.layout.Size)
 		})
@@ -236,7 +233,7 @@ func (r *Runtime) addresses(a *asyncio, m *view.View, ahead *rounds) (tasks []me
 	}
 	if ahead != nil {
 		ahead.once = false
-		ahead.run(references, func(at mem.Addr) { object.Pointer(m, at) })
+		inRounds(ahead, references, func(at mem.Addr) { object.Pointer(m, at) })
 		ahead.once = true
 	}
 	for _, at := range references {

@@ -108,23 +108,16 @@ func releaseOf(m *module.Module) string {
 // refersTo lists the addresses that the code of a function refers to from where it is, ascending: each that may be one,
 // as instructions are not told from what is inside of them.
 func (r *Runtime) refersTo(name string) ([]mem.Addr, error) {
-	const maxFunction = 16 << 10
-	f, ok := r.table.Lookup(name)
-	if !ok {
-		return nil, fmt.Errorf("it has no function %s that would say so", name)
+	code, at, err := r.codeOf(name)
+	if err != nil {
+		return nil, err
 	}
-	code, ok := r.m.Text(module.Vaddr(f.Entry))
-	if !ok {
-		return nil, fmt.Errorf("the code of %s cannot be read", name)
-	}
-	code = code[:min(uint64(len(code)), f.End-f.Entry, maxFunction)]
 	var out []mem.Addr
 	for i := 0; i+7 <= len(code); i++ { // REX, a move or LEA or comparison, a ModRM of RIP and 32 bits
-		const rexMask, rex, ripMask, rip = 0xf8, 0x48, 0xc7, 0x05
-		if code[i]&rexMask == rex && strings.IndexByte("\x8b\x8d\x89\x39\x3b\x87", code[i+1]) >= 0 &&
+		const ripMask, rip = 0xc7, 0x05
+		if isREX(code[i]) && strings.IndexByte("\x8b\x8d\x89\x39\x3b\x87", code[i+1]) >= 0 &&
 			code[i+2]&ripMask == rip {
-			end := r.m.Addr(module.Vaddr(f.Entry)) + mem.Addr(i+7)
-			out = append(out, end+mem.Addr(int32(order.Uint32(code[i+3:]))))
+			out = append(out, at+mem.Addr(i+7)+mem.Addr(int32(order.Uint32(code[i+3:]))))
 		}
 	}
 	slices.Sort(out)

@@ -23,10 +23,10 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	at, system := g[gM], m[mG0]
 	handles := current == m[mSignal] || current == m[mSignalOld]
 	signalled := handles || !g.holds(stackPointer(t)) // it is on the stack for signals, and may not have its g yet
-	switch {
-	case signalled:
+	if signalled {
 		copyBelow(f, other[gSched+bufSP])
-	case current != system:
+	}
+	if signalled || current != system {
 		copyCallers(f, &other)
 	}
 	r.fetchAll(f, &m, system)
@@ -52,26 +52,22 @@ func stackPointer(t *snapshot.Thread) uint64 {
 	return 0
 }
 
-const (
-	// systemDepth is how much of a system stack is copied that a signal has left, bytes: below where it was entered.
-	// What runs there is not deep.
-	systemDepth = 16 << 10
-	// systemTop is how much above: the frames that enter it.
-	systemTop = 1 << 10
-)
+// systemDepth is how much of a system stack is copied that a signal has left, bytes: below where it was entered. What
+// runs there is not deep.
+const systemDepth = 16 << 10
 
 // copyBelow copies what is in use of the system stack that was entered at sp.
 func copyBelow(f *snapshot.Fetcher, sp uint64) {
 	if sp > systemDepth {
-		f.Fetch(snapshot.Want{Addr: mem.Addr(sp - systemDepth), Len: systemDepth + systemTop})
+		f.Fetch(snapshot.Want{Addr: mem.Addr(sp - systemDepth), Len: systemDepth})
 	}
 }
 
 // maxCallers bounds what is copied of the C that called Go, bytes.
 const maxCallers = 64 << 10
 
-// copyCallers copies what is in use of the system stack of a thread that is on its goroutine's: where C called Go, the
-// frames of that C. g0 says where it was left.
+// copyCallers copies what is in use of the system stack of a thread that is on its goroutine's, or on that for signals:
+// the frames that enter it, and where C called Go, those of that C. g0 says where it was left.
 func copyCallers(f *snapshot.Fetcher, g0 *words) {
 	if sp, high := g0[gSched+bufSP], g0[gStackHi]; g0[gStackLo] < sp && sp < high {
 		f.FetchUpTo(snapshot.Want{Addr: mem.Addr(sp), Len: int(min(high-sp, maxCallers))})
@@ -86,11 +82,9 @@ func (r *Runtime) current(t *snapshot.Thread, v *view.View, g, m, g0 *words) (ui
 		return at != 0 && at%wordSize == 0 && g.read(v, at, gWords) == nil && m.read(v, g[gM], mWords) == nil &&
 			g0.read(v, m[mG0], gWords) == nil && g0[gM] == g[gM]
 	}
-	if t.HasTP && t.TP != 0 {
-		for _, offset := range r.tls {
-			if at, err := v.Word(t.TP + mem.Addr(offset)); err == nil && belongs(at) {
-				return at, true
-			}
+	if t.HasTP && t.TP != 0 && r.tls != 0 {
+		if at, err := v.Word(t.TP + mem.Addr(r.tls)); err == nil && belongs(at) {
+			return at, true
 		}
 	}
 	reg, ok := register[t.Arch]

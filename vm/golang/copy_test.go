@@ -46,7 +46,7 @@ func drawThread() *memory.Image {
 func TestCopy(t *testing.T) {
 	i := drawThread()
 	m := &drawn{Range: i.Range()}
-	r := &Runtime{tls: []int64{-8}}
+	r := &Runtime{tls: -8}
 	th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true, Syscall: &snapshot.Syscall{SP: 0x7f2000}}
 	f := snapshot.Fetcher{Budget: snapshot.CopyBudget}
 	f.Budget.Time = time.Hour
@@ -84,7 +84,7 @@ func TestCopyOfForeign(t *testing.T) {
 	m := &drawn{Range: i.Range()}
 	th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true}
 	var f snapshot.Fetcher
-	f.Run([]snapshot.Copier{&Runtime{tls: []int64{-8}}}, th, m)
+	f.Run([]snapshot.Copier{&Runtime{tls: -8}}, th, m)
 	if m.bytes > 8+112 || m.calls > 3 {
 		t.Errorf("%d calls, %d bytes", m.calls, m.bytes)
 	}
@@ -98,7 +98,7 @@ func TestCopyOfDeepStack(t *testing.T) {
 	th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true, Syscall: &snapshot.Syscall{SP: 0x7f2000}}
 	f := snapshot.Fetcher{Budget: snapshot.CopyBudget}
 	f.Budget.Time, f.Budget.Bytes = time.Hour, 8+112+320+2*112+1024
-	f.Run([]snapshot.Copier{&Runtime{tls: []int64{-8}}}, th, m)
+	f.Run([]snapshot.Copier{&Runtime{tls: -8}}, th, m)
 	got := mem.NewOverlay(nil, th.Copied...)
 	if used := i.Addr("used"); !got.Holds(used, 512) || got.Holds(used, 2048) {
 		t.Errorf("copied %v, want the begin of the 2048 bytes at %#x", th.Copied, uint64(used))
@@ -109,18 +109,21 @@ func TestCopyOfDeepStack(t *testing.T) {
 }
 
 // TestCopyOfCallers: of a thread on its goroutine's stack the part of the system stack is copied that C left in use
-// when it called Go, bounded.
+// when it called Go, bounded; also in a handler of a signal, which has another stack again.
 func TestCopyOfCallers(t *testing.T) {
-	const words = maxCallers/8 + 100
+	const words, goStack, signalStack = maxCallers/8 + 100, 0x7f2000, 0x7e4000
 	for _, tc := range []struct {
 		name string
 		sp   string // what g0 says
-		want int    // bytes
+		on   mem.Addr
+		want int // bytes
+		most int // calls
 	}{
-		{"C called Go", "called", 64},
-		{"deep in C", "deep", maxCallers},
-		{"nothing in use", "end", 0},
-		{"g0 says nothing", "none", 0},
+		{"C called Go", "called", goStack, 64, 7},
+		{"deep in C", "deep", goStack, maxCallers, 7},
+		{"nothing in use", "end", goStack, 0, 7},
+		{"g0 says nothing", "none", goStack, 0, 7},
+		{"C called Go, in a handler", "called", signalStack, 64, 9},
 	} {
 		i := memory.NewImage(0x10000, 8, binary.LittleEndian)
 		i.Label("slot").Ref("g").Label("tp")
@@ -131,12 +134,12 @@ func TestCopyOfCallers(t *testing.T) {
 		i.Label("none").Label("low").Skip(8).Label("deep").Skip(words).Label("called").Skip(8).Label("end").Word(0)
 		m := &drawn{Range: i.Range()}
 		th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true,
-			Syscall: &snapshot.Syscall{SP: 0x7f2000}}
+			Syscall: &snapshot.Syscall{SP: tc.on}}
 		f := snapshot.Fetcher{Budget: snapshot.CopyBudget}
 		f.Budget.Time = time.Hour
-		f.Run([]snapshot.Copier{&Runtime{tls: []int64{-8}}}, th, m)
+		f.Run([]snapshot.Copier{&Runtime{tls: -8}}, th, m)
 		got, at := mem.NewOverlay(nil, th.Copied...), i.Addr(tc.sp)
-		missing := tc.want > 0 && (!got.Holds(at, tc.want) || m.calls > 7)
+		missing := tc.want > 0 && (!got.Holds(at, tc.want) || m.calls > tc.most)
 		if missing || got.Holds(at, tc.want+1) || len(th.Shortfalls) > 0 {
 			t.Errorf("%s: %d bytes in %d ranges by %d calls, %v; want %d bytes at %#x", tc.name, m.bytes,
 				len(th.Copied), m.calls, th.Shortfalls, tc.want, uint64(at))
@@ -148,7 +151,7 @@ func TestCopyOfCallers(t *testing.T) {
 func BenchmarkCopy(b *testing.B) {
 	i := drawThread()
 	m := &drawn{Range: i.Range()}
-	r := &Runtime{tls: []int64{-8}}
+	r := &Runtime{tls: -8}
 	th := &snapshot.Thread{Arch: regs.AMD64, TP: i.Addr("tp"), HasTP: true, Syscall: &snapshot.Syscall{SP: 0x7f2000}}
 	var f snapshot.Fetcher
 	copiers := []snapshot.Copier{r}

@@ -18,7 +18,6 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
-	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -27,8 +26,7 @@ type Runtime struct {
 	m      *module.Module
 	table  *pclntab.Table
 	region unwind.Region
-	// tls is where a thread may keep the address of its g, from its thread pointer; none where that is not known.
-	tls    []int64
+	tls    int64      // where a thread keeps the address of its g, from its thread pointer; 0 where that is not known
 	memory mem.Reader // of the process, for what does not change; nil if there is none
 	budget *work.Budget
 	layout *layout // of its goroutines, nil before OpenFibers
@@ -50,7 +48,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	r := &Runtime{m: m, table: t, memory: image.Memory, budget: image.Budget}
 	low, high := t.Bounds()
 	r.region = unwind.Region{Start: m.Addr(module.Vaddr(low)), End: m.Addr(module.Vaddr(high))}
-	r.tls = tlsOffsets(m, r.memory, r.budget)
+	r.tls = r.tlsOffset()
 	return r, nil
 }
 
@@ -71,53 +69,6 @@ func (r *Runtime) name(a mem.Addr) string {
 	}
 	f, _ := r.table.Func(uint64(r.m.Vaddr(a)))
 	return f.Name()
-}
-
-// tlsOffsets is where the g of a thread may be, from its thread pointer. The linker gives the program's only variable
-// of that kind, runtime.tlsg, the end of the first block, if no C library has one in the program too. A library or
-// plugin has it wherever the loader found room, which a relocation says; g there must be that of a thread, as C has
-// variables too.
-// Source: "ELF Handling For Thread-Local Storage", 3.4.6; cmd/link/internal/ld/sym.go.
-func tlsOffsets(m *module.Module, memory mem.Reader, b *work.Budget) []int64 {
-	if m.Machine() != machineAMD64 {
-		return nil
-	}
-	program, alone := true, true
-	for _, s := range m.Segments() {
-		switch elf.ProgType(s.Type) {
-		case elf.PT_TLS:
-			alone = alone && s.MemSz == wordSize
-		case elf.PT_DYNAMIC:
-			program = false
-		}
-	}
-	for _, s := range m.Segments() {
-		program = program || elf.ProgType(s.Type) == elf.PT_INTERP
-	}
-	if program && alone {
-		return []int64{-wordSize}
-	}
-	return relocatedTLS(m, memory, b)
-}
-
-// relocatedTLS lists what relocations of the kind that a variable of each thread has were filled in with.
-func relocatedTLS(m *module.Module, memory mem.Reader, b *work.Budget) (out []int64) {
-	const size, most = 24, 4 // of an Elf64_Rela; more variables are C's
-	_, rela, ok := m.Plain(".rela.dyn")
-	if !ok || memory == nil {
-		return nil
-	}
-	v := view.Lasting(memory, b)
-	for ; len(rela) >= size && len(out) < most && v.Spend(1); rela = rela[size:] {
-		if elf.R_X86_64(order.Uint32(rela[8:])) != elf.R_X86_64_TPOFF64 {
-			continue
-		}
-		at, err := v.Word(m.Addr(module.Vaddr(order.Uint64(rela))))
-		if offset := int64(at); err == nil && offset < 0 && offset%wordSize == 0 {
-			out = append(out, offset)
-		}
-	}
-	return out
 }
 
 var _ interface {

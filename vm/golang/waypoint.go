@@ -62,15 +62,11 @@ func (r *Runtime) enteredC(t *snapshot.Thread, frames []unwind.Frame, v *view.Vi
 			return sp, err == nil
 		}
 	}
-	if !t.HasTP || t.TP == 0 {
+	if !t.HasTP || t.TP == 0 || r.tls == 0 {
 		return 0, false
 	}
-	for _, offset := range r.tls {
-		var g, m words
-		system, err := v.Word(t.TP + mem.Addr(offset))
-		if err == nil && g.read(v, system, gWords) == nil && m.read(v, g[gM], mG0+1) == nil && m[mG0] == system {
-			return g[gSched+bufSP], true
-		}
-	}
-	return 0, false
+	var g, m words
+	system, err := v.Word(t.TP + mem.Addr(r.tls))
+	ok := err == nil && g.read(v, system, gWords) == nil && m.read(v, g[gM], mG0+1) == nil && m[mG0] == system
+	return g[gSched+bufSP], ok
 }

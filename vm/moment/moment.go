@@ -21,8 +21,6 @@ const (
 	maxPages = 16 << 10
 	// maxRead bounds one read, bytes.
 	maxRead = 64 << 10
-	// maxFaults bounds the reads of which it is known that they failed.
-	maxFaults = 1 << 10
 )
 
 // ErrChanged says that something was not the same when it was read again: the process goes on, and what is new of it is
@@ -40,7 +38,8 @@ type Moment struct {
 	joined []byte // of what lies in two pages
 	err    error  // why nothing is read any more
 	ends   []int  // of parts, in used
-	faults []mem.Addr
+	has    func(mem.Addr) bool
+	faults int
 }
 
 type use struct {
@@ -63,9 +62,10 @@ const usesSize = usesHeld * 16
 // Part is what was read between two calls of [Moment.Part]: an object with what it leads to.
 type Part int
 
-// New returns a Moment of the process that live reads. What it holds is taken from b until Close.
-func New(live mem.Reader, b *work.Budget) *Moment {
-	return &Moment{live: live, budget: b, pages: map[mem.Addr]*[pageSize]byte{}}
+// New returns a Moment of the process that live reads; has reports whether that should have the byte at an address, nil
+// whether it has any. What it holds is taken from b until Close.
+func New(live mem.Reader, has func(mem.Addr) bool, b *work.Budget) *Moment {
+	return &Moment{live: live, has: has, budget: b, pages: map[mem.Addr]*[pageSize]byte{}}
 }
 
 // Part ends the part at hand, and returns its number.
@@ -74,8 +74,9 @@ func (m *Moment) Part() Part {
 	return Part(len(m.ends) - 1)
 }
 
-// Faults are where reads failed, as many as are kept. Words of memory that is used again lead anywhere.
-func (m *Moment) Faults() []mem.Addr { return m.faults }
+// Faults is how many reads have failed of memory that the process should have. Words of memory that is used again lead
+// anywhere: what they lead to is none.
+func (m *Moment) Faults() int { return m.faults }
 
 // Err implements view.Source.
 func (m *Moment) Err() error { return m.err }
@@ -87,8 +88,8 @@ const perRead = 1 << 10
 func (m *Moment) Bytes(a mem.Addr, n int) ([]byte, bool) {
 	b, ok := m.bytes(a, n)
 	if !ok {
-		if len(m.faults) < maxFaults {
-			m.faults = append(m.faults, a)
+		if m.has == nil || m.has(a) {
+			m.faults++
 		}
 		return nil, false
 	}
@@ -115,7 +116,11 @@ func (m *Moment) note(u use) bool {
 }
 
 func (m *Moment) bytes(a mem.Addr, n int) ([]byte, bool) {
-	if n <= 0 || n > maxRead || a+mem.Addr(n) < a || m.err != nil || !m.budget.Spend(1) {
+	if n <= 0 || n > maxRead || a+mem.Addr(n) < a || m.err != nil {
+		return nil, false
+	}
+	if !m.budget.Spend(1) {
+		m.err = m.budget.Refusal()
 		return nil, false
 	}
 	start := a &^ (pageSize - 1)

@@ -41,7 +41,7 @@ func TestSettle(t *testing.T) {
 		{"over two pages", func(b []byte) { b[4097] = 9 }, [3]bool{true, false, true}},
 	} {
 		live := &changing{data: make([]byte, 8192), at: 3, to: tc.change}
-		m := moment.New(live, nil)
+		m := moment.New(live, nil, nil)
 		for _, r := range []struct {
 			at mem.Addr
 			n  int
@@ -74,15 +74,15 @@ func TestSettle(t *testing.T) {
 // TestPieces: of a recording that has parts of pages those are read, and what it has not is a fault.
 func TestPieces(t *testing.T) {
 	live := mem.NewOverlay(nil, mem.Range{Start: 0x5010, Data: bytes.Repeat([]byte{7}, 32)})
-	m := moment.New(live, nil)
+	m := moment.New(live, nil, nil)
 	if b, ok := m.Bytes(0x5010, 32); !ok || b[31] != 7 {
 		t.Errorf("%v, %t", b, ok)
 	}
-	if _, ok := m.Peek(0x5008); ok || len(m.Faults()) > 0 {
-		t.Errorf("a word that it has not: %t, %d faults", ok, len(m.Faults()))
+	if _, ok := m.Peek(0x5008); ok || m.Faults() > 0 {
+		t.Errorf("a word that it has not: %t, %d faults", ok, m.Faults())
 	}
-	if _, ok := m.Bytes(0x5028, 16); ok || len(m.Faults()) != 1 {
-		t.Errorf("half of it: %t, %d faults", ok, len(m.Faults()))
+	if _, ok := m.Bytes(0x5028, 16); ok || m.Faults() != 1 {
+		t.Errorf("half of it: %t, %d faults", ok, m.Faults())
 	}
 	m.Part()
 	if same := m.Settle(); !same[0] {
@@ -98,7 +98,7 @@ func TestPieces(t *testing.T) {
 // TestBounded: what is held is within the budget, and given back.
 func TestBounded(t *testing.T) {
 	b := work.New(1<<30, 2*4096)
-	m := moment.New(&changing{data: make([]byte, 16<<12)}, b)
+	m := moment.New(&changing{data: make([]byte, 16<<12)}, nil, b)
 	for i := range mem.Addr(16) {
 		m.Bytes(4096+i<<12, 8)
 	}
@@ -108,5 +108,27 @@ func TestBounded(t *testing.T) {
 	m.Close()
 	if _, left := b.Left(); left != 2*4096 {
 		t.Errorf("%d bytes are left, want %d", left, 2*4096)
+	}
+}
+
+// TestFaults: a read that fails is counted where the process should have the memory, however many others have failed
+// before; a budget that ends is an error.
+func TestFaults(t *testing.T) {
+	b := work.New(1<<20, 1<<30)
+	m := moment.New(&changing{data: make([]byte, 4096)}, func(a mem.Addr) bool { return a >= 1<<30 }, b)
+	for i := range mem.Addr(500) {
+		m.Bytes(1<<20+i<<12, 8)
+	}
+	if m.Faults() != 0 || m.Err() != nil {
+		t.Errorf("%d faults, %v, where nothing is", m.Faults(), m.Err())
+	}
+	if m.Bytes(1<<30, 8); m.Faults() != 1 {
+		t.Errorf("%d faults, want 1", m.Faults())
+	}
+	for range 1 << 20 {
+		m.Bytes(4096, 8)
+	}
+	if !errors.Is(m.Err(), work.ErrSpent) {
+		t.Errorf("%v, want %v", m.Err(), work.ErrSpent)
 	}
 }

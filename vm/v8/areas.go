@@ -48,7 +48,7 @@ func (s *areas) find(a mem.Addr) *area {
 // --use-largepages copies the text of the program into memory without a file: builtins are there at their own place.
 func (r *Runtime) Mapped(set *module.Set) {
 	s := &areas{}
-	r.image.table = set.Table()
+	r.table = set.Table()
 	all := set.Table().All()
 	for i := range all {
 		m := &all[i]

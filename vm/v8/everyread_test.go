@@ -35,6 +35,7 @@ type recordedNode struct {
 	runtime only
 	threads []int       // those that run JavaScript
 	joined  []mem.Range // what was kept, as [recordedNode.flat] has it
+	look    func(path string) (*module.File, error)
 }
 
 func openRecorded(t *testing.T, path string) *recordedNode {
@@ -121,7 +122,7 @@ type namedStack struct {
 // stacks walks and names the threads, with what was copied of each as change leaves it.
 func (n *recordedNode) stacks(live mem.Reader, change func([]mem.Range) []mem.Range) []namedStack {
 	r := newRuntime(n.proto.layout, n.proto.builtins, nil)
-	r.m, r.live, r.node = n.proto.m, live, n.proto.node
+	r.m, r.live, r.node, r.look = n.proto.m, live, n.proto.node, n.look
 	r.Mapped(n.set)
 	n.runtime.Runtime = r
 	var out []namedStack
@@ -151,11 +152,21 @@ func TestEveryReadFails(t *testing.T) {
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".snapshot"), func(t *testing.T) {
 			n := openRecorded(t, path)
+			n.look = func(path string) (*module.File, error) {
+				return &module.File{Data: []byte("another"), Path: path}, nil
+			}
 			same := func(r []mem.Range) []mem.Range { return r }
 			count := &memory.Failing{Reader: n.running}
 			want := n.stacks(count, same)
 			if count.N < 10 || !hasNames(want) {
 				t.Fatalf("%d reads, names %t", count.N, hasNames(want))
+			}
+			if !slices.ContainsFunc(want, func(s namedStack) bool {
+				return slices.ContainsFunc(slices.Concat(s.logical...), func(f profile.Frame) bool {
+					return f.Note == otherNote
+				})
+			}) {
+				t.Error("no line is said to be of another text than the file's")
 			}
 			seen := map[string]int{}
 			memory.EachRead(n.running, count.N, 300, func(what string, m *memory.Failing) {

@@ -12,10 +12,12 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/suspended"
 	"github.com/fpstack/fpstack/work"
 )
 
@@ -29,7 +31,7 @@ type suspendedList struct {
 func (n *recordedNode) listSuspended(live mem.Reader, b *work.Budget) (suspendedList, error) {
 	r := newRuntime(n.proto.layout, n.proto.builtins, b)
 	r.m, r.live, r.node = n.proto.m, live, n.proto.node
-	r.image = image{scratch: live, table: n.Maps, replayed: true, search: n.search}
+	r.table, r.searched = n.Maps, suspended.Of(module.Image{Memory: live, Replayed: true, Search: n.search})
 	fibers, err := r.Fibers(n.Snapshot)
 	names := map[uint64]string{}
 	for _, f := range fibers {

@@ -162,7 +162,11 @@ func (r *Runtime) where(s *script, offset int, v *view.View) place {
 	r.meet(s, v)
 	if s.from != nil {
 		if from, ok := s.from.Find(line, column); ok {
-			return place{file: from.Source, line: from.Line, column: from.Column}
+			p = place{file: from.Source, line: from.Line, column: from.Column}
+			if s.other == notComparedNote { // the map may be of another text
+				p.note = s.other
+			}
+			return p
 		}
 	}
 	p.line, p.column, p.note = line, column, s.other

@@ -61,6 +61,11 @@ func (c *scan) settlers(l *links) map[mem.Addr]settler {
 	if len(nobody) > 0 {
 		c.reach(l, nobody, waiting, out)
 	}
+	for _, p := range nobody {
+		if out[p].kind == settledByNobody && c.Moment.Faults() > 0 { // what was not read may have settled it
+			out[p] = settler{}
+		}
+	}
 	return out
 }
 
@@ -128,9 +133,9 @@ func (c *scan) reach(l *links, leaves []mem.Addr, waiting map[mem.Addr]map[int]b
 		g.add(heap.TagOf(p), rolePromise, []int{i})
 	}
 	for level := 0; level < maxLevels && len(g.next) > 0 && !g.failed && g.searched < maxReached; level++ {
-		before := len(c.moment.Faults())
+		before := c.Moment.Faults()
 		g.level()
-		g.failed = g.failed || c.faulted(before)
+		g.failed = g.failed || c.Moment.Faults() > before
 	}
 	for i, p := range leaves {
 		out[p] = g.outcome(i)
@@ -204,8 +209,7 @@ func (g *reach) level() {
 	}
 	g.reset()
 	var hits []hit
-	memory := g.memory
-	memory.Block = 0 // what C++ holds, it has anywhere
+	memory := g.Anywhere() // as C++ has what it holds
 	extent := memory.Each(func(start mem.Addr, b []byte) bool {
 		return words.In(b, func(i, number int) bool {
 			hits = append(hits, hit{start + mem.Addr(i), number})
@@ -253,9 +257,9 @@ const (
 func (g *reach) holderOf(a mem.Addr) holder {
 	for back := range maxBack {
 		at := a - mem.Addr(back)*wordSize
-		w, ok := g.moment.Peek(at)
+		w, ok := g.Moment.Peek(at)
 		switch {
-		case !ok && (back == 0 || g.isMapped(at)): // freed meanwhile, or not to be read
+		case !ok && (back == 0 || g.IsMapped(at)): // freed meanwhile, or not to be read
 			return holder{state: unclear}
 		case !ok:
 			return holder{state: outside, at: a}
@@ -263,7 +267,7 @@ func (g *reach) holderOf(a mem.Addr) holder {
 			continue
 		}
 		n := min(int(a-at)+wordSize, math.MaxInt16)
-		if _, ok := g.view.Bytes(at, n); !ok { // so that it is saved
+		if _, ok := g.View.Bytes(at, n); !ok { // so that it is saved
 			return holder{state: unclear}
 		}
 		typ, err := g.heap.Type(at)
@@ -289,11 +293,11 @@ func (g *reach) isHandle(a mem.Addr) bool {
 		state  = 24 // bits in front of its state
 		strong = 1
 	)
-	if w, ok := g.moment.Peek(a + wordSize); !ok || w>>state&3 != strong {
+	if w, ok := g.Moment.Peek(a + wordSize); !ok || w>>state&3 != strong {
 		return false
 	}
 	index := func(at mem.Addr) int {
-		w, ok := g.moment.Peek(at + wordSize)
+		w, ok := g.Moment.Peek(at + wordSize)
 		if !ok {
 			return -1
 		}

@@ -2,6 +2,7 @@ package v8
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"math/bits"
 	"net/url"
@@ -24,7 +25,9 @@ type script struct {
 	tries uint32 // to read them
 	met   bool   // from and other were found out
 	from  *sourcemap.Map
-	other string // says that its text is not that of the file with its name
+	other string // says that its text is not that of the file with its name, or that this is not known
+
+	meetings uint32 // times that it was tried
 }
 
 // isWasm reports whether s stands for a module of WebAssembly: of its functions those have it that JavaScript calls,
@@ -81,46 +84,63 @@ func (r *Runtime) linesOf(s *script, v *view.View) *heap.Lines {
 	return lines
 }
 
-// meet finds out, once, where the text of s comes from, and whether it is that of the file with its name.
+// meet finds out, once, where the text of s comes from, and whether it is that of the file with its name. Where that
+// cannot be read it is tried again, the second time, the fourth and so on.
 func (r *Runtime) meet(s *script, v *view.View) {
-	if s.met {
+	if s.met || !path.IsAbs(s.file) {
 		return
 	}
-	s.met = true
-	if !path.IsAbs(s.file) {
+	if s.meetings++; bits.OnesCount32(s.meetings) != 1 {
+		r.sites.unread++
 		return
+	}
+	var link string
+	var err, err2 error
+	if r.look != nil && s.Name != heap.Eval {
+		s.other, err = r.comparedWithFile(s, v)
 	}
 	if r.maps != nil {
-		if link, err := r.heap(v).MapURL(s.Script); err != nil || link != "" {
+		link, err2 = r.heap(v).MapURL(s.Script)
+		s.from = nil
+		if link != "" || err2 != nil && s.other == "" { // then it is that which the file names
 			s.from = r.maps(s.file, link)
 		}
 	}
-	if r.look != nil && s.Name != heap.Eval {
-		s.other = r.comparedWithFile(s, v)
+	if s.met = err == nil && err2 == nil; !s.met {
+		r.sites.unread++
+	}
+	if err != nil {
+		s.other = notComparedNote
 	}
 }
 
 // otherNote is said of lines in text that tools such as ts-node, tsx, babel and jest have compiled in memory, and of a
-// file that was changed.
-const otherNote = "V8 runs another text than the file has now: the line is of that text"
+// file that was changed; notComparedNote where it is not known whether they are.
+const (
+	otherNote       = "V8 runs another text than the file has now: the line is of that text"
+	notComparedNote = "what V8 keeps of the text cannot be read: the line may be of another text than the file has now"
+)
 
 // comparedWithFile is what is to be said of lines of s, whose name is that of a file. Texts of one length are taken for
-// the same.
-func (r *Runtime) comparedWithFile(s *script, v *view.View) (note string) {
+// the same. An error says that the length of the text is not known.
+func (r *Runtime) comparedWithFile(s *script, v *view.View) (note string, err error) {
 	const cost = 20_000 // steps of opening a file
 	n, err := r.heap(v).TextLength(s.Script)
 	if err != nil || !r.budget.Spend(cost) {
-		return ""
+		return "", cmp.Or(err, r.budget.Refusal())
 	}
 	file, err := r.look(s.file)
 	if err != nil {
-		return ""
+		return "", nil // no file that would have the line
 	}
 	if file.Close != nil {
 		defer file.Close()
 	}
-	if len(file.Data) > heap.MaxSource || !r.budget.Spend(int64(len(file.Data))) {
-		return ""
+	if size := len(file.Data); size < n || size > 3*(n+1) { // a unit is up to three bytes of UTF-8, a mark before them
+		return otherNote, nil
+	}
+	if !r.budget.Spend(int64(len(file.Data))) {
+		return "", r.budget.Refusal()
 	}
 	_ = module.Guard(s.file, func() error { // it may become shorter
 		if length, ok := unitsOf(file.Data); ok && length != n {
@@ -128,7 +148,7 @@ func (r *Runtime) comparedWithFile(s *script, v *view.View) (note string) {
 		}
 		return nil
 	})
-	return note
+	return note, nil
 }
 
 // unitsOf is the length in UTF-16 units of a text as Node.js reads it, false if it is no UTF-8.

@@ -87,12 +87,12 @@ func (s settler) wait() snapshot.FiberWait {
 	return snapshot.FiberFuture
 }
 
-// settler is who lets chain i go on.
-func (l *links) settler(of map[mem.Addr]settler, all []chains.Chain, i int) settler {
-	if all[i].Cycle {
+// settler is who lets chain x go on.
+func (l *links) settler(of map[mem.Addr]settler, x *chains.Chain) settler {
+	if x.Cycle {
 		return settler{kind: settledByItself}
 	}
-	first := all[i].Nodes[0]
+	first := x.Nodes[0]
 	switch leaves := l.leaves[first]; {
 	case !l.linked[first]:
 		return settler{kind: settledNever}

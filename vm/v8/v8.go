@@ -27,6 +27,7 @@ import (
 	"github.com/fpstack/fpstack/symbol/sourcemap"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/sites"
+	"github.com/fpstack/fpstack/vm/suspended"
 	"github.com/fpstack/fpstack/vm/v8/heap"
 	"github.com/fpstack/fpstack/vm/v8/node"
 	"github.com/fpstack/fpstack/vm/v8/wasm"
@@ -55,8 +56,9 @@ type Runtime struct {
 	maps func(file, link string) *sourcemap.Map
 	look func(path string) (*module.File, error) // opens files to compare; nil where there are none
 
-	image  image
-	asyncs asyncCalls // of the last Fibers
+	searched       suspended.Memory
+	table          *maps.Table
+	suspended.List // of async functions
 }
 
 var _ interface {
@@ -92,7 +94,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	}
 	r := newRuntime(layout, tables.builtins(), image.Budget)
 	r.m, r.live, r.node, r.look = m, image.Memory, tables.node(), image.Look
-	r.searches(image)
+	r.searched = suspended.Of(image)
 	return r, nil
 }
 
@@ -112,9 +114,10 @@ func (r *Runtime) Translate(maps func(file, link string) *sourcemap.Map) { r.map
 // String names the runtime in messages.
 func (r *Runtime) String() string { return fmt.Sprintf("V8 %v", r.layout.Version) }
 
-// Err is why builtins are not known, and that this V8 was not tried; nil if they are, or were not wanted.
+// Err is why builtins are not known, that this V8 was not tried, and how many frames there was no room for; nil if all
+// is known that was wanted.
 func (r *Runtime) Err() error {
-	var errs []error
+	errs := []error{r.sites.named.Err()}
 	if why := r.layout.Untried(); why != "" {
 		errs = append(errs, fmt.Errorf("%v in %q: %s", r, r.m.Path, why))
 	}
