@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
@@ -64,7 +65,7 @@ var (
 
 // runAll runs all tasks that wait.
 func (r *Runtime) runAll(tasks []task, s *snapshot.Snapshot) ([]ran, error) {
-	m := moment.New(r.scratch, r.budget)
+	m := moment.New(r.scratch, r.isMapped, r.budget)
 	defer m.Close()
 	out := make([]ran, len(tasks))
 	for i := range out {
@@ -102,7 +103,12 @@ func (r *Runtime) runAll(tasks []task, s *snapshot.Snapshot) ([]ran, error) {
 			r.image.Keep(k)
 		}
 	}
-	return out, r.chains(d, tasks, out)
+	return out, errors.Join(r.chains(d, tasks, out), m.Err())
+}
+
+func (r *Runtime) isMapped(a mem.Addr) bool {
+	m := r.table.Find(a)
+	return m != nil && m.Perm&maps.Read != 0
 }
 
 // chains finds the chains of all runs: those of one trace are the same.
