@@ -63,47 +63,81 @@ var (
 	errThread  = errors.New("no thread of the runtime is known")
 )
 
+const (
+	// batch is how many tasks are run before it is looked whether what they have read is still the same.
+	batch = 256
+	// maxPasses bounds how often a task is run that went on meanwhile.
+	maxPasses = 3
+)
+
 // runAll runs all tasks that wait.
 func (r *Runtime) runAll(tasks []task, s *snapshot.Snapshot) ([]ran, error) {
-	m := moment.New(r.scratch, r.isMapped, r.budget)
-	defer m.Close()
 	out := make([]ran, len(tasks))
+	var left []int
 	for i := range out {
-		out[i] = ran{trace: -1, why: errThread}
+		out[i] = ran{trace: -1}
+		switch {
+		case tasks[i].state&stateRunning != 0:
+		case len(left) == maxRuns:
+			out[i].why = errMany
+		default:
+			out[i].why = errThread
+			left = append(left, i)
+		}
 	}
-	d := r.dryOn(s, m, tasks)
+	d := r.dryOn(s, tasks)
 	if d == nil {
 		return out, nil
 	}
-	parts := make([]moment.Part, len(tasks))
-	m.Part()
-	for i := range tasks {
-		t := &tasks[i]
-		switch {
-		case t.state&stateRunning != 0:
-			out[i].why = nil
-		case i >= maxRuns:
-			out[i].why = errMany
-		default:
-			out[i].trace, out[i].waits, out[i].why = d.run(t)
-			if out[i].why != nil {
-				out[i].trace = -1
+	var err error
+	for range maxPasses {
+		var again []int
+		for part := range slices.Chunk(left, batch) {
+			err = errors.Join(err, d.runBatch(tasks, part, out))
+			for _, i := range part {
+				if out[i].why == errChanged && r.renew(&tasks[i]) {
+					again = append(again, i)
+				}
 			}
 		}
-		parts[i] = m.Part()
+		left = again
 	}
-	same := m.Settle()
-	for i := range out {
-		if out[i].trace >= 0 && !same[parts[i]] {
+	return out, errors.Join(r.chains(d, tasks, out), err)
+}
+
+// renew reads the state of a task again, and reports whether it waits.
+func (r *Runtime) renew(t *task) bool {
+	now, ok := r.read(t.at, t.vtable)
+	if !ok || now.id != t.id {
+		return false
+	}
+	t.state = now.state
+	return t.state&stateRunning == 0
+}
+
+// runBatch runs those tasks of which it was so at one moment what they have read.
+func (d *dry) runBatch(tasks []task, which []int, out []ran) error {
+	d.moment = moment.New(d.r.scratch, d.r.isMapped, d.r.budget)
+	defer d.moment.Close()
+	for _, i := range which {
+		o := &out[i]
+		if o.trace, o.waits, o.why = d.run(&tasks[i]); o.why != nil {
+			o.trace = -1
+		}
+		d.moment.Part()
+	}
+	same := d.moment.Settle()
+	for part, i := range which {
+		if out[i].trace >= 0 && !same[part] {
 			out[i] = ran{trace: -1, why: errChanged}
 		}
 	}
-	if r.image.Keep != nil {
-		for _, k := range m.Kept(func(p moment.Part) bool { return same[p] }) {
-			r.image.Keep(k)
+	if d.r.image.Keep != nil {
+		for _, k := range d.moment.Kept(func(p moment.Part) bool { return same[p] }) {
+			d.r.image.Keep(k)
 		}
 	}
-	return out, errors.Join(r.chains(d, tasks, out), m.Err())
+	return d.moment.Err()
 }
 
 func (r *Runtime) isMapped(a mem.Addr) bool {
@@ -139,7 +173,9 @@ const maxThreads = 8
 
 // dryOn makes what runs tasks in the place of a thread of the runtime: the first in which one of the first tasks comes
 // to its end. It is nil if none does.
-func (r *Runtime) dryOn(s *snapshot.Snapshot, m *moment.Moment, tasks []task) *dry {
+func (r *Runtime) dryOn(s *snapshot.Snapshot, tasks []task) *dry {
+	m := moment.New(r.scratch, r.isMapped, r.budget)
+	defer m.Close()
 	var threads []*snapshot.Thread
 	for i := range s.Threads {
 		if t := &s.Threads[i]; t.HasTP && t.TP != 0 {
@@ -150,7 +186,8 @@ func (r *Runtime) dryOn(s *snapshot.Snapshot, m *moment.Moment, tasks []task) *d
 	const tried = 4
 	var first *dry
 	for _, t := range threads[:min(len(threads), maxThreads)] {
-		d := r.newDry(m, t)
+		d := r.newDry(t)
+		d.moment = m
 		if first == nil {
 			first = d
 		}
