@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -153,8 +152,10 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// passing are the functions of tasks that come and go.
-var passing = []string{"passing", "churn"}
+// isPassing reports whether a function is that of a task that comes and goes.
+func isPassing(name string) bool {
+	return strings.HasSuffix(name, "::passing") || strings.HasSuffix(name, "::churn")
+}
 
 func compare(t *testing.T, d *profile.Dump, want map[string]string, n int) {
 	t.Helper()
@@ -162,9 +163,7 @@ func compare(t *testing.T, d *profile.Dump, want map[string]string, n int) {
 	for i := range d.Fibers {
 		f := &d.Fibers[i]
 		frames := d.FiberStacks[f.Stack].Stack.Frames
-		if f.Missing != "" || len(frames) == 0 || slices.ContainsFunc(passing, func(name string) bool {
-			return strings.HasSuffix(frames[len(frames)-1].Func, "::"+name)
-		}) {
+		if f.Missing != "" || len(frames) == 0 || isPassing(frames[len(frames)-1].Func) {
 			continue
 		}
 		got[chain(d, f)]++
@@ -180,3 +179,41 @@ func compare(t *testing.T, d *profile.Dump, want map[string]string, n int) {
 		}
 	}
 }
+
+// TestWithoutLines: tasks are listed without debug information, too: with the names of their futures where there are
+// symbols, else without; it is said that more is not known.
+func TestWithoutLines(t *testing.T) {
+	const n = 10
+	futures := []string{"sleeper", "locker", "permitted", "reading", "handle_request", "consumer", "producer", "notified",
+		"joiner", "forever", "peer", "server", "selecting", "joining", "timed", "recursive"}
+	for program, named := range map[string]bool{"tasks-nodebug": true, "tasks-stripped": false} {
+		t.Run(program, func(t *testing.T) {
+			d := dump(t, start(t, program, "multi", n))
+			got, waiting := map[string]int{}, 0
+			for i := range d.Fibers {
+				f := &d.Fibers[i]
+				frames := d.FiberStacks[f.Stack].Stack.Frames
+				if f.Wait == profile.FiberRuns || len(frames) == 0 {
+					continue
+				}
+				waiting++
+				if !strings.HasPrefix(f.State, "where it waits is not known") {
+					t.Errorf("task %d: %s", f.ID, f.State)
+				}
+				name := frames[len(frames)-1].Func
+				got[name[strings.LastIndexByte(name, ':')+1:]]++
+			}
+			for _, future := range futures {
+				if named && got[future] != n || !named && got[future] != 0 {
+					t.Errorf("%d of %s", got[future], future)
+				}
+			}
+			if least := n * len(futures); waiting < least || waiting > least+churning {
+				t.Errorf("%d tasks wait, want %d or %d more", waiting, least, churning)
+			}
+		})
+	}
+}
+
+// churning is how many tasks there are at the most that come and go.
+const churning = 21

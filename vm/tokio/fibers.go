@@ -259,6 +259,9 @@ func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
 	}
 	shared := len(run.chain[0].frames)
 	f.State, f.Wait = run.chain[0].awaits.text(), run.chain[0].awaits.wait()
+	if run.chain[0].frames[0].Line == 0 {
+		f.State = "where it waits is not known: there are no line tables"
+	}
 	if len(run.chain) > 1 {
 		f.State, f.Wait, shared = "awaits other async calls", snapshot.FiberFuture, common(run.chain)
 	}

@@ -152,6 +152,9 @@ func (b *book) waits(t *trace, ready bool) []waiting {
 		}
 		w := waiting{frames: inwards(polled[i].own)}
 		for k := range polled {
+			if w.frames[0].Line == 0 { // of what is inlined nothing is known: what it awaits may be one thing of several
+				break
+			}
 			if isSame(&polled[k], &polled[i], true) {
 				w.awaits.add(polled[k].inner)
 			}
