@@ -52,7 +52,13 @@ func start(t *testing.T, program, scheduler string, n int) int {
 // dump is a dump of process pid with all fibers.
 func dump(t *testing.T, pid int) *profile.Dump {
 	t.Helper()
-	out, err := exec.Command(fpstack, "--fibers=all", "--format=json", "-p", strconv.Itoa(pid)).Output()
+	return read(t, "--fibers=all", "-p", strconv.Itoa(pid))
+}
+
+// read is the dump that fpstack writes with those arguments.
+func read(t *testing.T, arguments ...string) *profile.Dump {
+	t.Helper()
+	out, err := exec.Command(fpstack, append([]string{"--format=json"}, arguments...)...).Output()
 	if len(out) == 0 {
 		t.Fatal(err)
 	}
@@ -217,3 +223,17 @@ func TestWithoutLines(t *testing.T) {
 
 // churning is how many tasks there are at the most that come and go.
 const churning = 21
+
+// TestKept: a saved dump and a core have the same chains as the process.
+func TestKept(t *testing.T) {
+	const n = 3
+	want := chains(t)
+	harness.Need(t, "gcore")
+	pid := start(t, "tasks", "multi", n)
+	dir := t.TempDir()
+	saved, core := filepath.Join(dir, "saved"), filepath.Join(dir, "core")
+	harness.Output(t, fpstack, "-p", strconv.Itoa(pid), "--save="+saved)
+	harness.Output(t, "gcore", "-o", core, strconv.Itoa(pid))
+	compare(t, read(t, saved), want, n)
+	compare(t, read(t, fmt.Sprintf("%s.%d", core, pid)), want, n)
+}

@@ -1,6 +1,7 @@
 package tokio
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/maphash"
 	"slices"
@@ -126,6 +127,9 @@ func (d *dry) read(b []byte, a uint64) bool {
 		return true
 	case d.local.Holds(at):
 		_, err := d.r.scratch.ReadMem(b, at)
+		if err == nil && d.r.image.Keep != nil {
+			d.r.image.Keep(mem.Range{Start: at, Data: bytes.Clone(b)})
+		}
 		return err == nil && d.r.budget.Spend(readCost)
 	}
 	got, ok := d.moment.Bytes(at, len(b))
