@@ -142,11 +142,11 @@ func chains(t *testing.T) map[string]string {
 }
 
 // TestTasks: tasks of each chain are listed as often as they are there, with their lines and what they await, beside
-// others that come and go; in all of several looks, with both schedulers, of the oldest and the newest tokio.
+// others that come and go; in all of several looks, with both schedulers, of the oldest and the newest tokio, optimized and not.
 func TestTasks(t *testing.T) {
 	const n = 50
 	want := chains(t)
-	for _, program := range []string{"tasks", "tasks-full", "tasks-1.28"} {
+	for _, program := range []string{"tasks", "tasks-full", "tasks-debug", "tasks-1.28"} {
 		for _, scheduler := range []string{"current", "multi"} {
 			t.Run(program+" "+scheduler, func(t *testing.T) {
 				pid := start(t, program, scheduler, n)
