@@ -22,7 +22,7 @@ func stuckFibers(d *profile.Dump, timers bool) (stuck, all []*profile.Fiber) {
 	for i := range d.Fibers {
 		f := &d.Fibers[i]
 		switch {
-		case f.System, f.Kind == profile.AsyncCall:
+		case f.System, f.IsAsync():
 			continue
 		case isOfSignals(d, f): // it hands them to who receives
 			outside = true
@@ -140,7 +140,7 @@ func waitingTasks(d *profile.Dump) (all []*profile.Fiber) {
 	}
 	for i := range d.Fibers {
 		f := &d.Fibers[i]
-		if f.System || f.Kind == profile.AsyncCall {
+		if f.System || f.IsAsync() {
 			continue
 		}
 		if f.TID != 0 {
@@ -214,7 +214,7 @@ func culpritFiber(d *profile.Dump, all []*profile.Fiber) (*profile.Fiber, *profi
 func asyncCalls(d *profile.Dump) (all []*profile.Fiber) {
 	awaits := map[uint64]bool{}
 	for i := range d.Fibers {
-		if f := &d.Fibers[i]; f.Kind == profile.AsyncCall {
+		if f := &d.Fibers[i]; f.IsAsync() {
 			for _, id := range f.AwaitedBy {
 				awaits[id] = true
 			}
@@ -222,7 +222,7 @@ func asyncCalls(d *profile.Dump) (all []*profile.Fiber) {
 	}
 	for i := range d.Fibers {
 		f := &d.Fibers[i]
-		if f.Kind == profile.AsyncCall && !f.System && !awaits[f.ID] && f.Wait != profile.FiberTimer &&
+		if f.IsAsync() && !f.System && !awaits[f.ID] && f.Wait != profile.FiberTimer &&
 			f.Wait != profile.FiberRuns {
 			all = append(all, f)
 		}

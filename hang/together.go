@@ -98,7 +98,7 @@ func (j *judging) of(pid int) *together {
 	if p.dump != nil && len(p.dump.Fibers) > 0 {
 		p.calls = asyncCalls(p.dump)
 		if slices.ContainsFunc(p.dump.Fibers, func(f profile.Fiber) bool {
-			return f.Wait != "" && f.Kind != profile.AsyncCall
+			return f.Wait != "" && !f.IsAsync()
 		}) {
 			p.fibers, p.parked = stuckFibers(p.dump, p.timers)
 		} else {

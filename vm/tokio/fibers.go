@@ -15,15 +15,8 @@ import (
 	"github.com/fpstack/fpstack/vm/moment"
 )
 
-const (
-	// taskKind is what tokio calls a fiber.
-	taskKind = "task"
-	// branchKind is one of several async functions that a task is in at once: each waits by itself.
-	branchKind = "async call"
-)
-
 // FiberKind implements vm.FiberLister.
-func (r *Runtime) FiberKind() string { return taskKind }
+func (r *Runtime) FiberKind() string { return profile.AsyncTask }
 
 // OpenFibers implements vm.FiberLister: it finds which types of tasks the program has.
 func (r *Runtime) OpenFibers() (present bool, err error) {
@@ -247,7 +240,7 @@ func (w *listing) all() {
 
 // task adds the fiber of t.
 func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
-	f := snapshot.Fiber{Kind: taskKind, ID: t.id, AwaitedBy: awaitedBy}
+	f := snapshot.Fiber{Kind: profile.AsyncTask, ID: t.id, AwaitedBy: awaitedBy}
 	switch {
 	case t.state&stateRunning != 0:
 		f.State, f.Wait, f.Missing = "runs", snapshot.FiberRuns, "its stack is that of the thread which runs it"
@@ -281,11 +274,11 @@ func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
 	}
 }
 
-// branch adds one of several chains that t waits in, without what they share.
+// branch adds one of several chains that t waits in, without what they share: each waits by itself.
 func (w *listing) branch(t *task, c *waiting, shared int) {
 	w.more++
 	w.r.stacks[w.more] = w.frames(c.frames[:len(c.frames)-shared])
-	w.out = append(w.out, snapshot.Fiber{Kind: branchKind, ID: w.more, State: c.awaits.text(), Wait: c.awaits.wait(),
+	w.out = append(w.out, snapshot.Fiber{Kind: profile.AsyncCall, ID: w.more, State: c.awaits.text(), Wait: c.awaits.wait(),
 		AwaitedBy: []uint64{t.id}})
 }
 
