@@ -25,7 +25,7 @@ func writeChanges(w io.Writer, dress report.Style, d *profile.Diff, n, width int
 		sure = len(changes)
 	}
 	if sure > 0 {
-		fmt.Fprintf(w, "%8s %17s  function (points of %s)\n", "self", "change", wholeText(d.New, typ, whole))
+		fmt.Fprintf(w, "%8s %17s  function (points of %s)\n", "self", "change", wholeText(d.New, typ))
 	}
 	points := func(v float64) float64 { return 100 * v / float64(whole) }
 	for i := range changes[:min(n, sure)] {

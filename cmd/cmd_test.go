@@ -108,7 +108,7 @@ func TestRemedies(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&unnamedError{name: "x"}, "ps -e"},
+		{&unnamedError{name: "no-such-name"}, "ps -e"},
 		{&tracer.TracedError{PID: 5, Tracer: 99, Name: "gdb"}, "process 99"},
 		{&tracer.TracedError{PID: 5, Mutual: true}, "holds this program"},
 		{&tracer.ZombieError{Parent: 33}, "process 33"},

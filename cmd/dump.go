@@ -123,9 +123,12 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 	d := a.newDumping(ctx, o)
 	defer d.close()
 	d.missing = unnamed
+	pids, _, err := a.withThreads(d.processes(), o.tids)
+	if err != nil {
+		return err
+	}
 	show := func() error {
 		return d.show(form, func(yield func(*profile.Dump) bool) {
-			pids := d.processes()
 			if o.dotnetMap {
 				stop, missing := a.dotnetMaps(ctx, pids)
 				defer stop()

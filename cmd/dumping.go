@@ -215,7 +215,7 @@ func (d *dumping) verdict() error {
 		fmt.Fprintf(d.stderr, "fpstack: %s ended before being sampled\n", text.Count(d.ended, "process"))
 	}
 	for _, tid := range d.unseen {
-		d.complain(fmt.Errorf("thread %d: no process given has this thread", tid))
+		d.complain(&unknownThread{tid, d.o.pids})
 	}
 	if d.missing+len(d.unseen) > 0 {
 		return errPart

@@ -14,8 +14,9 @@ import (
 
 // writeHottest writes the n functions in which most of the value typ of p was spent: their
 // own share, the share with what they called, and, where p has it and it is another, their
-// own share of the CPU time, which shows who works and who waits. width is that of the terminal, 0 for any.
-func writeHottest(w io.Writer, dress report.Style, p *profile.Profile, typ, n, width int) {
+// own share of the CPU time, which shows who works and who waits. width is that of the terminal, 0 for any; of says
+// what the shares are of.
+func writeHottest(w io.Writer, dress report.Style, p *profile.Profile, typ, n, width int, of string) {
 	functions := profile.Hottest(p, typ)
 	functions = slices.DeleteFunc(functions, func(f profile.Hot) bool { return f.Self == 0 })
 	if len(functions) == 0 {
@@ -34,7 +35,7 @@ func writeHottest(w io.Writer, dress report.Style, p *profile.Profile, typ, n, w
 			cpu[f.Function] = f.Self
 		}
 	}
-	fmt.Fprintf(w, "%s  function (share of %s)\n", heading, wholeText(p, typ, whole[typ]))
+	fmt.Fprintf(w, "%s  function (share of %s)\n", heading, of)
 	for _, f := range functions[:min(n, len(functions))] {
 		line := shareCell(f.Self, whole[typ]) + " " + shareCell(f.Total, whole[typ])
 		if cpuType >= 0 {
@@ -45,8 +46,8 @@ func writeHottest(w io.Writer, dress report.Style, p *profile.Profile, typ, n, w
 }
 
 // wholeText is what shares of value typ are of. A time of all threads together is mostly more than has passed.
-func wholeText(p *profile.Profile, typ int, whole int64) string {
-	t := p.Types[typ]
+func wholeText(p *profile.Profile, typ int) string {
+	t, whole := p.Types[typ], p.Totals()[typ]
 	if !t.ThreadTime() {
 		return text.Escape(t.Type)
 	}

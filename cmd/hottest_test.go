@@ -26,26 +26,27 @@ func TestWriteHottest(t *testing.T) {
 		"   30.0%    30.0%    96.7%  work\\x1b[31m  [x\\x1b[2J]\n" +
 		"   10.0%    10.0%     3.3%  [vdso]+0x12\n"
 	var got bytes.Buffer
-	writeHottest(&got, dresser(nil), b.Profile(), 1, 10, 0)
+	writeHottest(&got, dresser(nil), b.Profile(), 1, 10, 0, wholeText(b.Profile(), 1))
 	if got.String() != want {
 		t.Errorf("got\n%s, want\n%s", got.String(), want)
 	}
 
 	got.Reset()
-	writeHottest(&got, dresser(nil), b.Profile(), 2, 1, 0)
+	writeHottest(&got, dresser(nil), b.Profile(), 2, 1, 0, wholeText(b.Profile(), 2))
 	if want := "    self    total  function (share of cpu: 300 ns of thread time)\n   96.7%    96.7%  work\\x1b[31m  " +
 		"[x\\x1b[2J]\n"; got.String() != want {
 		t.Errorf("one function by CPU time: got\n%s, want\n%s", got.String(), want)
 	}
 
 	got.Reset()
-	writeHottest(&got, func(_ report.Part, s string) string { return "<" + s + ">" }, b.Profile(), 1, 1, 0)
+	writeHottest(&got, func(_ report.Part, s string) string { return "<" + s + ">" }, b.Profile(), 1, 1, 0,
+		wholeText(b.Profile(), 1))
 	if want := "<epoll_wait>  (waits)\n"; !bytes.HasSuffix(got.Bytes(), []byte(want)) {
 		t.Errorf("dressed: got %q, want %q at its end", got.String(), want)
 	}
 
 	got.Reset()
-	writeHottest(&got, dresser(nil), profile.NewBuilder(profile.SamplesCount).Profile(), 0, 10, 0)
+	writeHottest(&got, dresser(nil), profile.NewBuilder(profile.SamplesCount).Profile(), 0, 10, 0, "samples")
 	if got.Len() > 0 {
 		t.Errorf("no samples: got %q", got.String())
 	}
@@ -64,7 +65,7 @@ func TestWrapperIsNotTheWait(t *testing.T) {
 		"   99.0%    99.0%     0.0%  clock_nanosleep  (waits)\n" +
 		"    1.0%   100.0%   100.0%  clock_nanosleep  [libc.so.6]\n"
 	var got bytes.Buffer
-	if writeHottest(&got, dresser(nil), b.Profile(), 1, 10, 0); got.String() != want {
+	if writeHottest(&got, dresser(nil), b.Profile(), 1, 10, 0, wholeText(b.Profile(), 1)); got.String() != want {
 		t.Errorf("got\n%s, want\n%s", got.String(), want)
 	}
 }

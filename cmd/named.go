@@ -68,14 +68,36 @@ func programs() ([]procfs.Program, error) {
 	return slices.DeleteFunc(all, func(p procfs.Program) bool { return p.PID == os.Getpid() }), err
 }
 
+// starters are the processes that fpstack was started by, as a shell, sudo and timeout: their arguments have what its
+// own have.
+func starters() map[int]bool {
+	found := map[int]bool{}
+	for pid := os.Getppid(); pid > 0 && !found[pid]; {
+		found[pid] = true
+		st, err := procfs.ReadStat("/proc", pid)
+		if err != nil {
+			break
+		}
+		pid = st.Parent
+	}
+	return found
+}
+
 // ranBy says which process has word, with or without an ending, among its first arguments, as an interpreter has its
 // script: of several that with fewest before it. It is "" for none.
 func ranBy(word string) string {
 	all, _ := programs() // without /proc there is none
 	name, best, found := filepath.Base(word), maxScript, ""
+	above := starters()
 	for _, p := range all {
+		if above[p.PID] {
+			continue
+		}
 		arguments := procfs.Cmdline("/proc", p.PID)
 		for at := 1; at < min(best, len(arguments)); at++ {
+			if strings.Contains(arguments[at], "://") {
+				continue
+			}
 			base := filepath.Base(arguments[at])
 			if base == name || strings.TrimSuffix(base, filepath.Ext(base)) == name {
 				best = at

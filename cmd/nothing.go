@@ -2,8 +2,9 @@ package cmd
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
@@ -41,12 +42,11 @@ func (r *recording) whyNothing(s *sampler.Stats) error {
 	switch {
 	case !slices.ContainsFunc(r.added, stillRuns):
 		return &emptyError{of, "ended before the first sample", ""}
+	case r.o.gil && !slices.ContainsFunc(r.o.pids, hasPython):
+		return &emptyError{of, "no Python was found: --gil records nothing else", ""}
 	case r.o.gil:
-		return &emptyError{of, "no thread held a GIL of Python in " + during,
-			"Without --gil threads count that wait for it, and programs without Python."}
-	case len(r.o.tids) > 0:
-		return &emptyError{of, "none of its threads is " + strings.ReplaceAll(r.o.tids.String(), ",", " or "),
-			"ps -L -p " + r.o.pids.String() + " lists those that there are."}
+		return &emptyError{of, "no thread held the GIL in " + during + ": Python did not run",
+			"Without --gil threads that wait count, too."}
 	}
 	return &emptyError{of, "none of its threads could be sampled in " + during, ""}
 }
@@ -57,15 +57,12 @@ func stillRuns(p procfs.Identity) bool {
 	return err == nil && now.Start == p.Start && now.State != 'Z' && now.State != 'X'
 }
 
-// unmetThreads says which of the threads that were asked for are not in p, which has samples of others.
-func (r *recording) unmetThreads(p *profile.Profile) (out []string) {
-	if r.o.gil || r.o.mode.word != "wall" {
-		return nil
-	}
-	for _, tid := range r.o.tids {
-		if !slices.ContainsFunc(p.Tasks, func(t profile.Task) bool { return t.TID == tid }) {
-			out = append(out, fmt.Sprintf("thread %d was not met: it belongs to none of them, or had ended", tid))
-		}
-	}
-	return out
+// hasPython reports whether a file of Python is mapped in a process, as far as names tell.
+func hasPython(pid int) bool {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	return err != nil || mapsPython.Match(maps)
 }
+
+// mapsPython finds a program or a library of Python in the text of mappings: python3.11, libpython3.11.so.1.0, an
+// extension module.
+var mapsPython = regexp.MustCompile(`/(?:lib)?python\d[^/\n]*\n|/[^/\n]*\.cpython-[^/\n]*\n|/lib-dynload/`)

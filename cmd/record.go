@@ -259,8 +259,13 @@ func (r *recording) begin(ctx context.Context) error {
 		r.unmap = stop
 		r.missing = r.missing || missing > 0
 	}
+	pids, unknown, err := r.known(&r.o.samplingOptions)
+	if err != nil {
+		return err
+	}
+	r.missing = r.missing || unknown > 0
 	found := 0
-	for _, pid := range r.o.pids {
+	for _, pid := range pids {
 		if err := r.rec.Add(pid); err != nil {
 			r.complain(err)
 			r.missing = true
@@ -370,7 +375,6 @@ func (r *recording) finish(p *profile.Profile) error {
 		r.complain(r.whyNothing(&stats))
 		return errNothing
 	}
-	stats.Notes = append(stats.Notes, r.unmetThreads(p)...)
 	if !r.o.quiet {
 		r.summarize(p, &stats)
 	}

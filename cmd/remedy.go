@@ -21,6 +21,7 @@ func remedy(err error) string {
 		unnamed    *unnamedError
 		limit      *limitError
 		empty      *emptyError
+		thread     *unknownThread
 		foreign    *procfs.ForeignError
 		noDump     *nothingKept
 	)
@@ -47,6 +48,8 @@ func remedy(err error) string {
 		return limit.remedy
 	case errors.As(err, &empty):
 		return empty.remedy
+	case errors.As(err, &thread):
+		return thread.remedy()
 	case errors.As(err, &foreign):
 		return "Mount the /proc of this namespace (unshare --mount-proc, or mount -t proc proc /proc), or run " +
 			"fpstack outside of it."

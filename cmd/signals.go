@@ -23,12 +23,10 @@ func endSignals() []os.Signal {
 }
 
 // endable returns a context that ends with the first signal that is to end fpstack, but for those that mean something
-// else. A second one ends the program as if it had no handler.
+// else. The same a second later, or more, ends the program at once.
 func (a *app) endable(ctx context.Context, but ...os.Signal) context.Context {
 	ends := slices.DeleteFunc(endSignals(), func(s os.Signal) bool { return slices.Contains(but, s) })
-	ctx, stop := signal.NotifyContext(ctx, ends...)
-	context.AfterFunc(ctx, stop)
-	a.unheed = stop
+	ctx, a.unheed = a.endedBy(ctx, ends)
 	return ctx
 }
 
@@ -40,12 +38,40 @@ const brief = 50 * time.Millisecond
 // changes of threads a signal at the start and at the end, an eighth of such a dump's time.
 func (a *app) endableLater(ctx context.Context) context.Context {
 	ctx, end := context.WithCancel(ctx)
+	over := make(chan struct{})
 	later := time.AfterFunc(brief, func() {
-		heard, stop := signal.NotifyContext(ctx, endSignals()...)
-		context.AfterFunc(heard, func() { stop(); end() })
+		heard, stop := a.endedBy(ctx, endSignals())
+		context.AfterFunc(heard, end)
+		<-over
+		stop()
 	})
-	a.unheed = func() { later.Stop(); end() }
+	a.unheed = func() { later.Stop(); close(over); end() }
 	return ctx
+}
+
+// endedBy returns a context that ends with the first of the signals, and what takes the handlers away. Who sends it
+// again a second later means it: timeout(1) sends SIGTERM twice at once, to its child and to its group.
+func (a *app) endedBy(ctx context.Context, ends []os.Signal) (heard context.Context, stop func()) {
+	heard, end := context.WithCancel(ctx)
+	signals, done := make(chan os.Signal, 16), make(chan struct{})
+	signal.Notify(signals, ends...)
+	go func() {
+		for seen := (repeats{}); ; end() {
+			select {
+			case <-done:
+				return
+			case s := <-signals:
+				if seen.again(s, time.Now()) {
+					a.end(s)
+				}
+			}
+		}
+	}()
+	return heard, func() {
+		signal.Stop(signals)
+		close(done)
+		end()
+	}
 }
 
 // heed calls each with every signal that is to end fpstack, and with those of more. When somebody gives up, the

@@ -47,7 +47,30 @@ func (r *recording) summarize(p *profile.Profile, s *sampler.Stats) {
 	if line := waitingText(p); line != "" {
 		fmt.Fprintln(w, text.Wrap("  "+line, width, 4))
 	}
-	writeHottest(w, dress, p, p.Default, 10, width)
+	shown, note := summarized(p, &r.o.viewOptions)
+	if note != "" {
+		fmt.Fprintln(w, text.Wrap("  "+note, width, 4))
+	}
+	of := wholeText(shown, p.Default)
+	if len(shown.Samples) < len(p.Samples) && shown.Totals()[p.Default] < p.Totals()[p.Default] {
+		of += " without waiting"
+	}
+	writeHottest(w, dress, shown, p.Default, 10, width, of)
+}
+
+// summarized is what of p the table of a summary is of, as a page of it opens: without what waits, and, where most is
+// a language's, with native code as that of the function that called it; note says so of the last.
+func summarized(p *profile.Profile, o *viewOptions) (shown *profile.Profile, note string) {
+	shown = p
+	if p.Types[p.Default] == profile.WallTime && !o.waits {
+		if ran := p.WithoutWaits(); len(ran.Samples) > 0 && ran.Totals()[p.Default] > 0 {
+			shown = ran
+		}
+	}
+	if o.fold.word != "none" && (o.fold.word == "native" || shown.MostlyLanguage()) {
+		shown, note = shown.FoldNative(), "native code counts as the function that called it; --fold none shows it"
+	}
+	return shown, note
 }
 
 // costText says what the recording cost the target and this machine.
@@ -71,8 +94,22 @@ func waitingText(p *profile.Profile) string {
 	if share := float64(waiting) / float64(whole); share < 0.01 || share > 0.99 && waiting < whole {
 		digits = 2 // not "100 %" of what is a little less
 	}
-	return text.Percent(float64(waiting), float64(whole), digits) +
-		" of thread time was waiting; --mode cpu records CPU time alone"
+	return text.Percent(float64(waiting), float64(whole), digits) + " of thread time was waiting" + waitedIn(p)
+}
+
+// waitedIn names what most of that was in: ", in futex (69 %) and epoll_wait (26 %)".
+func waitedIn(p *profile.Profile) string {
+	whole := float64(p.Totals()[p.Default])
+	var in []string
+	for _, f := range profile.Hottest(p, p.Default) {
+		if share := float64(f.Self) / whole; p.Frames[f.Frame].Waits() && share >= 0.05 && len(in) < 3 {
+			in = append(in, fmt.Sprintf("%s (%s)", text.Escape(f.Name), text.Percent(share, 1, 0)))
+		}
+	}
+	if len(in) == 0 {
+		return ""
+	}
+	return ", in " + strings.Join(in, ", ")
 }
 
 // remarks are what a person should know of a recording: what came late, what is missing.

@@ -92,3 +92,41 @@ func TestUnseen(t *testing.T) {
 		}
 	}
 }
+
+// TestSummarized: a summary is of what a page opens with: what ran, and where most of that is a language's, its functions.
+func TestSummarized(t *testing.T) {
+	b := profile.NewBuilder(profile.SamplesCount, profile.WallTime)
+	loads := b.Child(0, b.Frame(profile.Frame{Func: "loads", Kind: profile.Python, Module: -1}))
+	c := b.Child(loads, b.Frame(profile.Frame{Func: "scan_once", Module: -1}))
+	wait := b.Child(loads, b.Frame(profile.Frame{Func: "futex", Kind: profile.Kernel, Module: -1}))
+	b.Add(c, -1, 1, 100)
+	b.Add(wait, -1, 1, 900)
+	p := b.Profile()
+	p.Default = 1
+	if got, want := waitingText(p), "90 % of thread time was waiting, in futex (90 %)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for _, tt := range []struct {
+		fold   string
+		waits  bool
+		hot    string
+		of     int64
+		folded bool
+	}{
+		{"auto", false, "loads", 100, true}, {"native", false, "loads", 100, true}, {"none", false, "scan_once", 100, false},
+		{"auto", true, "futex", 1000, true}, {"none", true, "futex", 1000, false},
+	} {
+		o := &viewOptions{waits: tt.waits, fold: choice{word: tt.fold}}
+		got, note := summarized(p, o)
+		hot := profile.Hottest(got, 1)[0].Name
+		if hot != tt.hot || got.Totals()[1] != tt.of || (note != "") != tt.folded {
+			t.Errorf("--fold %s, waits %v: %s of %d, %q; want %s of %d, a note %v", tt.fold, tt.waits, hot, got.Totals()[1],
+				note, tt.hot, tt.of, tt.folded)
+		}
+	}
+	only := profile.NewBuilder(profile.WallTime)
+	only.Add(only.Child(0, only.Frame(profile.Frame{Func: "futex", Kind: profile.Kernel, Module: -1})), -1, 900)
+	if got, _ := summarized(only.Profile(), &viewOptions{}); got.Totals()[0] != 900 {
+		t.Error("where all waits nothing is left out")
+	}
+}

@@ -137,6 +137,12 @@ func (a *app) top(ctx context.Context, o *topOptions) error {
 		defer a.endTopped(child)
 		pids = ids{child.PID()}
 	}
+	unknown := 0
+	if len(o.command) == 0 {
+		if pids, unknown, err = a.known(&o.samplingOptions); err != nil {
+			return err
+		}
+	}
 	missing := a.addAll(r, pids)
 	if missing == len(pids) {
 		return errNothing
@@ -144,7 +150,7 @@ func (a *app) top(ctx context.Context, o *topOptions) error {
 	if err := a.showTop(ctx, r, o, live, topTitle(pids, o.command)); err != nil {
 		return err
 	}
-	if missing+unnamed > 0 {
+	if missing+unnamed+unknown > 0 {
 		return errPart
 	}
 	return nil
@@ -173,7 +179,10 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 		cancel()
 		<-done
 	}()
-	opt, source := o.view(title), &recorded{Recorder: r, fold: o.fold.word == "native"}
+	opt, source := o.view(title), &recorded{Recorder: r}
+	if o.gil && len(o.command) == 0 && !slices.ContainsFunc(o.pids, hasPython) {
+		source.unshown = append(source.unshown, "no Python was found: --gil shows nothing else")
+	}
 	opt.Ended = ended
 	err := top.ErrScreen
 	if live {
@@ -206,6 +215,8 @@ func (o *topOptions) view(title string) top.Options {
 	opt.Plain = o.colour.word == "never" || o.colour.word != "always" && os.Getenv("NO_COLOR") != ""
 	opt.Sort, _ = top.ParseSort(o.sort.word) // --sort takes no other words
 	opt.By, _ = top.ParseGrouping(o.by.word)
+	opt.Folded = o.fold.word == "native"
+	opt.Apart = o.fold.word == "none" || o.json && !opt.Folded // what programs read does not change by what runs
 	return opt
 }
 
@@ -246,7 +257,6 @@ func (o *samplingOptions) sampler(ctx context.Context, finder *debugfile.Finder)
 // recorded is a Recorder as top wants it.
 type recorded struct {
 	*sampler.Recorder
-	fold    bool     // native code is the function's that it works for
 	unshown []string // of all takes, each once
 }
 
@@ -257,9 +267,6 @@ func (r *recorded) Take() (*profile.Profile, error) {
 			if !slices.Contains(r.unshown, note) && len(r.unshown) < maxUnshown {
 				r.unshown = append(r.unshown, note)
 			}
-		}
-		if r.fold {
-			p = p.FoldNative()
 		}
 	}
 	return p, err

@@ -26,7 +26,7 @@ func (a *app) topWrite(o *topOptions, name string, p *profile.Profile) (path str
 	if name == o.stem()+topEnding {
 		to.stem = o.stem()
 	}
-	v, err := newView(p, nil, false, &viewOptions{}, func(string) {})
+	v, err := newView(p, nil, false, &viewOptions{fold: o.fold}, func(string) {})
 	if err != nil {
 		return "", err
 	}

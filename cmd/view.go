@@ -27,6 +27,8 @@ func (o *viewOptions) register(f *pflag.FlagSet) {
 
 // foldChoice is the value of --fold.
 func foldChoice() choice {
-	return choice{"WHAT", "none", []word{{"none", "every frame is its own"},
-		{"native", "native code below a function of a language is that function's"}}}
+	return choice{"WHAT", "auto", []word{
+		{"auto", "as native in top, in the summary and as a page opens, if most of what ran is a language's; else as none"},
+		{"native", "native code below a function of a language is that function's"},
+		{"none", "every frame is its own"}}}
 }

@@ -64,8 +64,8 @@ func (o *samplingOptions) args(c *cobra.Command, words []string, again func() *p
 	case !runs && !isProcess(first):
 		return unstarted(first)
 	case runs && process:
-		return usageError{fmt.Errorf("%q is a process that runs and a program: write -n %s for the process, -- %s to "+
-			"run the program", first, first, strings.Join(words, " "))}
+		return usageError{fmt.Errorf("%q is the name of a process and of a program: write -n %s for the process, "+
+			"-- %s to run the program", first, first, strings.Join(words, " "))}
 	case runs:
 		o.command = words
 		return o.oneSubject()

@@ -120,6 +120,6 @@ func (v *view) page() page.Options {
 	o := v.options
 	return page.Options{Type: v.profile.Default, Title: o.title, Threads: o.threads,
 		MinShare: float64(o.minShare),
-		All:      o.all, Waits: o.waits, Sources: v.sources, Diff: v.diff,
+		All:      o.all, Waits: o.waits, Native: o.fold.word == "none", Sources: v.sources, Diff: v.diff,
 		Warn: v.warn}
 }

@@ -60,9 +60,9 @@ func (b *frameBook) hash(frames []unwind.Frame) uint64 {
 func forgetPlaces(s *unwind.Stack, ofRuntimes bool) {
 	for i := range s.Frames {
 		f := &s.Frames[i]
-		f.SP, f.Kept = 0, 0
+		f.Kept = 0
 		if f.Runtime == nil || ofRuntimes {
-			f.CFA = 0
+			f.SP, f.CFA = 0, 0
 		}
 	}
 }

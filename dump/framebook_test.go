@@ -62,6 +62,19 @@ func TestFrameBook(t *testing.T) {
 	}
 }
 
+// TestRuntimePlaces: where frames of a runtime are on the stack of a thread stays, as the runtime looks there for what
+// the thread waits for.
+func TestRuntimePlaces(t *testing.T) {
+	s := unwind.Stack{Frames: []unwind.Frame{{SP: 0x6000, CFA: 0x7000}, {SP: 0x7000, CFA: 0x7010, Runtime: &language{}}}}
+	forgetPlaces(&s, false)
+	if f := s.Frames[1]; f.SP != 0x7000 || f.CFA != 0x7010 {
+		t.Errorf("got %+v", f)
+	}
+	if f := s.Frames[0]; f.SP != 0 || f.CFA != 0 {
+		t.Errorf("got %+v", f)
+	}
+}
+
 // TestFiberPlaces: fibers of one stack share it, wherever their runtime has the frames.
 func TestFiberPlaces(t *testing.T) {
 	s := unwind.Stack{Frames: []unwind.Frame{{PC: 0x1000, SP: 0x7000, CFA: 0x7010, Kept: 0x500, Runtime: &language{}}}}

@@ -23,7 +23,8 @@ func sleepKind(w *profile.Wait) Kind {
 
 // hasTimer reports whether w, for events, ends by itself before long: a program sets a timer of its own so.
 func hasTimer(w *profile.Wait) bool {
-	return w != nil && w.Timed && (w.Sort == profile.SortSet || len(w.Set) > 0) && max(w.Left, w.Length) < longSleep
+	return w != nil && w.Timed && (w.Sort == profile.SortSet || len(w.Set) > 0 || w.Sort == profile.SortTimers) &&
+		max(w.Left, w.Length) < longSleep
 }
 
 // asleep says how long a thread sleeps still, and where.
@@ -73,6 +74,7 @@ func (j *judging) loop(n *node, l *profile.Loop) (rank, Kind, string) {
 	if l.Requests > 0 {
 		words += "; " + text.Count(l.Requests, "request") + " under way"
 	}
+	words += calls
 	if len(open) > 0 {
 		const most = 3
 		more := ""
@@ -81,7 +83,7 @@ func (j *judging) loop(n *node, l *profile.Loop) (rank, Kind, string) {
 		}
 		words += "; open: " + strings.Join(open[:min(most, len(open))], ", ") + more
 	}
-	return rankLoop, Waiting, words + calls
+	return rankLoop, Waiting, words
 }
 
 // isKept reports whether something keeps an event loop but that other threads of its process may wake it.

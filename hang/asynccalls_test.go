@@ -3,6 +3,7 @@ package hang
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fpstack/fpstack/profile"
 )
@@ -66,5 +67,73 @@ func TestAsyncCallsElsewhere(t *testing.T) {
 	v := Judge(c)
 	if all := strings.Join(v.Because, "\n"); !strings.Contains(all, "2 async calls in handle (a.js:3)") {
 		t.Errorf("%q, because %q", v.Sentence, all)
+	}
+}
+
+// TestTaskOfAThread: a thread that waits for a task goes on when the async functions do that wait for no other: these are
+// named, with whom they keep. Where they wait for a time, where a timer may set what they wait for, and where a host
+// waits to be ended, it does not hang. What the runtime has for itself is no matter.
+func TestTaskOfAThread(t *testing.T) {
+	call := func(wait profile.FiberWait, state string, functions ...string) (profile.Fiber, profile.FiberStack) {
+		s := profile.FiberStack{}
+		for i, name := range functions {
+			s.Stack.Frames = append(s.Stack.Frames, profile.Frame{Func: name, File: "/srv/a.cs", Line: i + 1,
+				Kind: profile.DotNet})
+		}
+		return profile.Fiber{Kind: profile.AsyncCall, Wait: wait, State: state}, s
+	}
+	source := []string{"Shop.FetchRow", "Shop.Load", "Shop.Checkout"}
+	for _, row := range []struct {
+		name   string
+		wait   profile.FiberWait
+		stack  []string
+		timer  bool
+		kind   Kind
+		want   string
+		shared bool // another one waits for a time
+	}{
+		{"nobody sets it", profile.FiberFuture, source, false, Waiting,
+			"waits for 1 async call in Shop.FetchRow (a.cs:1) for Shop.Checkout (a.cs:3) [awaits a result]", false},
+		{"beside a heartbeat", profile.FiberFuture, source, true, Waiting, "[awaits a result]", true},
+		{"a timer may set it", profile.FiberFuture, source, true, Unknown, "which a timer of its own may end", false},
+		{"it sleeps", profile.FiberTimer, source, true, Unknown, "waits for async functions, and these for a time", false},
+		{"a host", profile.FiberFuture, []string{
+			"Microsoft.Extensions.Hosting.HostingAbstractionsHostExtensions.WaitForShutdownAsync (async)", "Shop.Main"},
+			false, Unknown, "waits for a signal that ends it", false},
+	} {
+		c := blockedOn(profile.Wait{Sort: profile.SortTask, Kind: "a task", Mode: profile.WaitAny, Text: "waits for a task"})
+		for i := range c.Moments {
+			m := &c.Moments[i]
+			d := m.Dumps[0]
+			f, s := call(row.wait, "awaits a result", row.stack...)
+			f.ID = 1
+			d.Fibers, d.FiberStacks = []profile.Fiber{f}, []profile.FiberStack{s}
+			if row.shared {
+				f, s := call(profile.FiberTimer, "awaits a timer", "Shop.Beat")
+				f.ID, f.Stack = 2, 1
+				d.Fibers, d.FiberStacks = append(d.Fibers, f), append(d.FiberStacks, s)
+			}
+			own := []profile.Thread{
+				{TID: 8, Name: ".NET EventPipe", Wait: &profile.Wait{Sort: profile.SortWork, Mode: profile.WaitIdle,
+					Listens: true}},
+				{TID: 9, Name: ".NET DebugPipe", Wait: &profile.Wait{Sort: profile.SortOpen,
+					Mode: profile.WaitOutside, Text: "waits for somebody to open the other end of a FIFO"}}}
+			if row.timer {
+				own = append(own, profile.Thread{TID: 10, Name: ".NET Timer", Wait: &profile.Wait{
+					Sort: profile.SortTimers, Mode: profile.WaitIdle, Timed: true, Left: time.Second}})
+			}
+			for k := range own {
+				own[k].State = "S"
+				m.Counters[own[k].TID] = m.Counters[7]
+			}
+			d.Threads = append(d.Threads, own...)
+		}
+		v := Judge(c)
+		if v.Kind != row.kind || !strings.Contains(v.Sentence, row.want) {
+			t.Errorf("%s: %s: %q, want %s: %q", row.name, v.Kind, v.Sentence, row.kind, row.want)
+		}
+		if v.Kind == Waiting && (v.Culprit.TID != 7 || v.Culprit.Frame == nil || v.Culprit.Frame.Func != "Shop.FetchRow") {
+			t.Errorf("%s: culprit %+v", row.name, v.Culprit)
+		}
 	}
 }

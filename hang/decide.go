@@ -1,6 +1,7 @@
 package hang
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,7 +80,7 @@ func (j *judging) kept(sinks []sink) *Verdict {
 // unseen is the verdict where no process could be sampled.
 func (j *judging) unseen() *Verdict {
 	if words := j.ended(); words != "" {
-		return j.moving([]movement{{words, nil}})
+		return j.moving([]movement{{words: words}})
 	}
 	v := &Verdict{Kind: Unknown, Sentence: "no process could be sampled"}
 	if len(j.c.Roots) == 1 && j.processes[j.c.Roots[0]] == nil {
@@ -148,12 +149,22 @@ func (j *judging) rootVerdict(s *sink) *Verdict {
 	if len(repeats) > 0 && s.kind != Busy {
 		words = fit(words, "; it repeats the same command: "+text.Escape(repeats[0]))
 	}
-	if s.kind.Hung() && len(j.of(s.pid).fibers) == 0 {
+	if s.kind.Hung() && len(j.blamed(s.pid, j.waiting[s.tid])) == 0 {
 		words = fit(words, j.since(s.tid))
 	}
 	v := &Verdict{Kind: s.kind, Sentence: words}
-	v.Culprit = j.culprit(s.pid, s.tid)
+	who := s.node
+	if len(j.c.Activity.Repeats) > 0 && who.from != nil && j.isNew(who) {
+		who = who.from // it comes and goes, and who starts it again and again stays
+	}
+	v.Culprit = j.culprit(who.pid, who.tid)
 	return v
+}
+
+// isNew reports whether n is of a process that began after the first moment.
+func (j *judging) isNew(n *node) bool {
+	p := j.processes[n.pid]
+	return j.classOf(n.tid) == New || p != nil && len(j.c.Moments) > 0 && p.Started.After(j.c.Moments[0].Time)
 }
 
 // culprit is a thread to look at first, with the first of its frames that is the user's own.
@@ -164,7 +175,7 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 		return c
 	}
 	of := j.of(pid)
-	if _, c.Frame = culpritFiber(d, of.fibers); c.Frame != nil {
+	if _, c.Frame = culpritFiber(d, j.blamed(pid, j.waiting[tid])); c.Frame != nil {
 		return c
 	}
 	t := j.sampled[tid]
@@ -175,7 +186,7 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 		_, c.Frame = culpritFiber(d, of.parked)
 	}
 	if c.Frame == nil && t != nil && t.Loop != nil {
-		_, c.Frame = culpritFiber(d, of.calls)
+		_, c.Frame = culpritFiber(d, of.leaves)
 	}
 	return c
 }
@@ -230,9 +241,7 @@ func (j *judging) starvation() *Verdict {
 	for i := range j.threads {
 		if t := &j.threads[i]; t.Class == Hungry {
 			n++
-			if worst == nil {
-				worst = t
-			}
+			worst = cmp.Or(worst, t)
 		}
 	}
 	did := j.c.did(worst.TID)
@@ -243,5 +252,20 @@ func (j *judging) starvation() *Verdict {
 	v.Sentence = fmt.Sprintf("short of CPU: %s %s for one most of the time; %s had one for %.0f %% of it",
 		text.Count(n, "thread"), waits, j.process(worst.PID), 100*did.share(did.cpu))
 	v.Culprit = j.culprit(worst.PID, worst.TID)
+	if of := j.of(worst.PID); v.Culprit.Frame == nil && of.changes {
+		v.Culprit.Frame = hottest(of.dump, j.stacksTogether(j.threadsOf(worst.PID)))
+	} else if v.Culprit.Frame == nil {
+		v.Culprit.Frame = hottest(of.dump, j.stacks(worst.PID, worst.TID))
+	}
 	return v
+}
+
+// threadsOf lists the threads of a process.
+func (j *judging) threadsOf(pid int) (all []*Judged) {
+	for i := range j.threads {
+		if t := &j.threads[i]; t.PID == pid {
+			all = append(all, t)
+		}
+	}
+	return all
 }

@@ -55,7 +55,7 @@ func (j *judging) whole(tid, pid int) string {
 // lostCalls adds to v the async functions that nobody lets go on, of processes for which it does not blame one.
 func (j *judging) lostCalls(v *Verdict) {
 	for _, d := range j.dumps {
-		calls := j.of(d.Process.PID).calls
+		calls := j.of(d.Process.PID).leaves
 		if len(calls) == 0 || lost(calls[0]) != 0 {
 			continue
 		}

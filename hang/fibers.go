@@ -94,13 +94,6 @@ func isOfSignals(d *profile.Dump, f *profile.Fiber) bool {
 	return hasInner(d, f, func(frame *profile.Frame) bool { return frame.Func == "os/signal.signal_recv" })
 }
 
-// sleeps reports whether a task of asyncio waits for a time.
-func sleeps(d *profile.Dump, f *profile.Fiber) bool {
-	return hasInner(d, f, func(frame *profile.Frame) bool {
-		return frame.Func == "sleep" && strings.HasSuffix(frame.File, "/asyncio/tasks.py")
-	})
-}
-
 // hasInner reports whether a frame of f that is, from the innermost on, before the first of the user's own is such.
 func hasInner(d *profile.Dump, f *profile.Fiber, such func(*profile.Frame) bool) bool {
 	s := fiberStack(d, f)
@@ -130,35 +123,8 @@ func fiberStack(d *profile.Dump, f *profile.Fiber) *profile.Stack {
 	return &d.FiberStacks[f.Stack].Stack
 }
 
-// waitingTasks are the tasks of a process that wait for no other task and for no time, nil if one runs.
-func waitingTasks(d *profile.Dump) (all []*profile.Fiber) {
-	awaits := map[uint64]bool{}
-	for i := range d.Fibers {
-		for _, id := range d.Fibers[i].AwaitedBy {
-			awaits[id] = true
-		}
-	}
-	for i := range d.Fibers {
-		f := &d.Fibers[i]
-		if f.System || f.IsAsync() {
-			continue
-		}
-		if f.TID != 0 {
-			return nil
-		}
-		if !awaits[f.ID] && !sleeps(d, f) {
-			all = append(all, f)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *profile.Fiber) int { // what others wait for comes first
-		return cmp.Compare(min(1, len(b.AwaitedBy)), min(1, len(a.AwaitedBy)))
-	})
-	return all
-}
-
-// fibers says what those that wait in process pid wait for, by the first that runs the user's own code.
-func (j *judging) fibers(pid int) string {
-	all := j.of(pid).fibers
+// fibers says what those of process pid wait for, by the first that runs the user's own code.
+func (j *judging) fibers(pid int, all []*profile.Fiber) string {
 	if all[0].Wait == profile.FiberLock {
 		return j.waitingFibers(pid, all, " for a lock, and none that could unlock it")
 	}
@@ -197,6 +163,18 @@ func itOrThem(n int) string {
 	return "them"
 }
 
+// readyStacks are the stacks of fibers of the program that would run and that no thread runs.
+func readyStacks(d *profile.Dump) (stacks []*profile.Stack) {
+	for i := range d.Fibers {
+		if f := &d.Fibers[i]; f.Wait == profile.FiberRuns && f.TID == 0 && !f.System {
+			if s := fiberStack(d, f); s != nil {
+				stacks = append(stacks, s)
+			}
+		}
+	}
+	return stacks
+}
+
 // culpritFiber is the first of those fibers that runs the user's own code, and where.
 func culpritFiber(d *profile.Dump, all []*profile.Fiber) (*profile.Fiber, *profile.Frame) {
 	for _, f := range all {
@@ -207,50 +185,4 @@ func culpritFiber(d *profile.Dump, all []*profile.Fiber) (*profile.Fiber, *profi
 		}
 	}
 	return nil, nil
-}
-
-// asyncCalls are the async functions of a program that wait for no other, but those of timers: what nobody lets go on
-// comes first.
-func asyncCalls(d *profile.Dump) (all []*profile.Fiber) {
-	awaits := map[uint64]bool{}
-	for i := range d.Fibers {
-		if f := &d.Fibers[i]; f.IsAsync() {
-			for _, id := range f.AwaitedBy {
-				awaits[id] = true
-			}
-		}
-	}
-	for i := range d.Fibers {
-		f := &d.Fibers[i]
-		if f.IsAsync() && !f.System && !awaits[f.ID] && f.Wait != profile.FiberTimer &&
-			f.Wait != profile.FiberRuns {
-			all = append(all, f)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *profile.Fiber) int { return cmp.Compare(lost(a), lost(b)) })
-	return all
-}
-
-// lost is 0 for what nobody lets go on.
-func lost(f *profile.Fiber) int {
-	if f.Wait == profile.FiberNobody {
-		return 0
-	}
-	return 1
-}
-
-// awaiting says what async functions of process pid wait for, by the first that is the user's own; "" for nothing.
-func (j *judging) awaiting(pid int) string {
-	of := j.of(pid)
-	f, frame := culpritFiber(of.dump, of.calls)
-	if frame == nil {
-		return ""
-	}
-	n := 0
-	for _, other := range of.calls {
-		if other.State == f.State && other.Stack == f.Stack {
-			n++
-		}
-	}
-	return fmt.Sprintf("%s in %s [%s]", text.Count(n, f.Kind), place(frame), text.Escape(f.State))
 }

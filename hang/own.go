@@ -20,7 +20,8 @@ var foreignFiles = []string{"/usr/include/", "/usr/src/", "/usr/lib/", "/usr/loc
 // foreignFunctions are how names of functions begin that are no user's own.
 var foreignFunctions = []string{"runtime.", "testing.", "internal/", "sync.", "syscall.", "os.", "net.", "net/http.",
 	"io.", "time.", "std::", "core::", "alloc::", "test::", "__libc_", "_start", "start_thread", "clone", "java.",
-	"jdk.", "sun.", "org.junit.", "org.apache.maven.surefire.", "System.", "Microsoft.", "Xunit.", "NUnit.",
+	"jdk.", "sun.", "org.junit.", "junit.", "org.testng.", "org.apache.maven.",
+	"org.codehaus.plexus.", "org.gradle.", "System.", "Microsoft.", "Xunit.", "NUnit.",
 	"unittest.", "_pytest.", "testing::", "void std::", "uv_", "node::", "v8::"}
 
 // ownFrame is the first frame of s that is the user's own: not of libc, of a runtime or of a test runner. nil if there

@@ -214,7 +214,8 @@ func isMake(name string) bool { return name == "make" || name == "gmake" }
 var housekeepers = []string{"GC Thread", "G1 ", "VM Thread", "VM Periodic", "C1 Compiler", "C2 Compiler", "Signal Disp",
 	"Finalizer", "Reference Hand", "Common-Cleaner", "Notification T", "Service Thread", "Monitor Deflat", "Sweeper",
 	"ZDriver", "ZWorker", "ZStat", "ZDirector", "XDriver", ".NET Sy", ".NET Ev", ".NET Si", ".NET Ti", ".NET Fi",
-	".NET BGC", ".NET Se", "libuv-worker", "DelayedTaskSche", "SignalInspector", "V8Worker"}
+	".NET BGC", ".NET Se", ".NET De", ".NET Tiered",
+	".NET TP Gate", "libuv-worker", "DelayedTaskSche", "SignalInspector", "V8Worker"}
 
 // matters reports whether a thread may tell what its process waits for: runtimes keep others for work, and for their
 // own.

@@ -201,6 +201,11 @@ func TestBuiltIn(t *testing.T) {
 			t.Errorf("kind %v without a file: got %t, want %t", kind, got, want)
 		}
 	}
+	// A reader of Maven that waits for what the JVM of the tests says is no test.
+	if isOwn(&profile.Dump{}, &profile.Frame{Kind: profile.Java, File: "ThreadedStreamConsumer.java", Line: 77,
+		Func: "org.apache.maven.plugin.surefire.booterclient.output.ThreadedStreamConsumer$Pumper.run", Module: -1}) {
+		t.Error("a function of Maven is the user's own")
+	}
 	if !isOwn(&profile.Dump{}, &profile.Frame{Func: "main", File: "/srv/app.py", Kind: profile.Python, Module: -1}) {
 		t.Error("a function of Python with a file is none of the user's own")
 	}

@@ -232,3 +232,16 @@ func TestRepeats(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeater: who starts the same command again and again is to look at, and not the command, which comes and goes.
+// One that was there before is.
+func TestRepeater(t *testing.T) {
+	for began, want := range map[time.Duration]int{time.Second: 6, -time.Second: 7} {
+		c := blockedOn(profile.Wait{Sort: profile.SortTime, Mode: profile.WaitTime, Length: time.Second})
+		c.Activity = Activity{Began: 7, Repeats: []string{"sleep 1"}}
+		c.Processes[1].Started = c.Moments[0].Time.Add(began)
+		if v := Judge(c); v.Culprit == nil || v.Culprit.PID != want || !strings.Contains(v.Sentence, "it repeats") {
+			t.Errorf("began %v: %q, culprit %+v, want %d", began, v.Sentence, v.Culprit, want)
+		}
+	}
+}

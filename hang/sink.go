@@ -54,7 +54,7 @@ func (j *judging) sink(n *node) sink {
 	case state == "T" || state == "t" || class == Still:
 		s.rank, s.kind, s.does = rankStill, Halted, j.still(n, w)
 	case !j.tree[n.pid] && (class == Spinning || class == Going):
-		s.rank, s.kind, s.does = rankNothing, Moving, j.uses(n.tid)
+		s.rank, s.kind, s.does = rankNothing, Moving, j.cpuOf(n.tid)
 	case class == Spinning:
 		s.rank, s.kind, s.does = j.busy(n)
 	case class == Hungry:
@@ -112,7 +112,9 @@ func (j *judging) byRight(s *sink, w *profile.Wait) {
 func (j *judging) hasTimer(pid int, w *profile.Wait) bool {
 	of := j.of(pid)
 	switch {
-	case len(of.fibers) > 0 && of.sleeps:
+	case w.Sort == profile.SortTask:
+		return of.timers && !of.timed
+	case len(of.leaves) > 0 && !of.leaves[0].IsAsync() && of.timed:
 		return false
 	case w.Mode == profile.WaitIdle:
 		return len(of.fibers) == 0 && of.timers
@@ -161,8 +163,8 @@ func (j *judging) waitsForSignals(n *node, w *profile.Wait) bool {
 	return w.Sort == profile.SortPipeData && onlyItself(w, n.pid)
 }
 
-// uses says how much CPU a thread had that nothing more is known of.
-func (j *judging) uses(tid int) string {
+// cpuOf says how much CPU a thread had that nothing more is known of.
+func (j *judging) cpuOf(tid int) string {
 	did := j.c.did(tid)
 	return "uses " + percent(did.share(did.cpu))
 }
@@ -188,9 +190,12 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		if s.rank == rankLoop && !isKept(t.Loop) {
 			s.rank = rankBlocked // others of its threads may bring something: what they wait for says more
 		}
-	case len(j.of(n.pid).fibers) > 0:
-		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid)
-		if j.of(n.pid).fibers[0].Wait == profile.FiberLock {
+	case w.Sort == profile.SortTask:
+		j.task(s, w)
+	case len(j.blamed(n.pid, w)) > 0:
+		all := j.blamed(n.pid, w)
+		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid, all)
+		if all[0].Wait == profile.FiberLock {
 			s.rank = rankFiberLock
 		}
 	case w.Listens:

@@ -55,16 +55,18 @@ func (all byThread) alike(id threadID) bool {
 // together is what is known of all threads of a process. Each of them asks for it: it is worked out once, or a verdict
 // on 20,000 threads would take minutes.
 type together struct {
-	dump   *profile.Dump    // the last one, nil without one
-	fibers []*profile.Fiber // those that wait for others, if none of them can go on
-	calls  []*profile.Fiber // async functions that wait for no other, those that nobody lets go on first
-	parked []*profile.Fiber // all of the program, if none of them runs
-	serves bool             // one waits for somebody to connect
-	timers bool             // a timer of its runtime is set
-	sleeps bool             // a task waits for a time: then the timer of its loop is that
-	rests  bool             // no thread ran, but to wake and sleep again
-	spin   []int            // those that spin
-	share  string           // how much CPU each of these had or wanted
+	dump    *profile.Dump    // the last one, nil without one
+	fibers  []*profile.Fiber // goroutines that wait for others, if none of them can go on
+	parked  []*profile.Fiber // all of the program, if none of them runs
+	changes bool             // its fibers change threads
+	leaves  []*profile.Fiber // tasks and async functions that wait for no other
+	timed   bool             // one of these waits for a time: then the timer of its loop is that
+	hosts   bool             // one waits until somebody ends the program
+	serves  bool             // one waits for somebody to connect
+	timers  bool             // a timer of its runtime is set
+	rests   bool             // no thread ran, but to wake and sleep again
+	spin    []int            // those that spin
+	share   string           // how much CPU each of these had or wanted
 }
 
 // of works out what is known of the threads of a process.
@@ -81,9 +83,9 @@ func (j *judging) of(pid int) *together {
 	}
 	for _, tid := range j.members[pid] {
 		j.steps++
-		p.serves = p.serves || j.servesBy(tid)
+		p.serves = p.serves || j.servesBy(tid) && !j.isHousekeeper(tid)
 		if w := j.waiting[tid]; w != nil && w.Mode == profile.WaitIdle && hasTimer(w) && !isAlarm(p.dump, w) {
-			p.timers = true // who waits for descriptors on behalf of fibers waits until the first of them
+			p.timers = true // whoever waits on behalf of fibers waits until the first of them
 		}
 		switch j.classOf(tid) {
 		case Blocked, Waking, InDisk, Still:
@@ -95,16 +97,24 @@ func (j *judging) of(pid int) *together {
 		}
 	}
 	p.share = j.spinShare(p.spin)
-	if p.dump != nil && len(p.dump.Fibers) > 0 {
-		p.calls = asyncCalls(p.dump)
-		if slices.ContainsFunc(p.dump.Fibers, func(f profile.Fiber) bool {
-			return f.Wait != "" && !f.IsAsync()
-		}) {
-			p.fibers, p.parked = stuckFibers(p.dump, p.timers)
-		} else {
-			p.fibers = waitingTasks(p.dump)
-			p.sleeps = slices.ContainsFunc(p.dump.Fibers, func(f profile.Fiber) bool { return sleeps(p.dump, &f) })
-		}
-	}
+	p.addFibers()
 	return p
+}
+
+// addFibers works out what is known of those of a process: goroutines, or tasks and async functions.
+func (p *together) addFibers() {
+	if p.dump == nil {
+		return
+	}
+	if slices.ContainsFunc(p.dump.Fibers, func(f profile.Fiber) bool {
+		return f.Wait != "" && !f.IsAsync()
+	}) {
+		p.fibers, p.parked = stuckFibers(p.dump, p.timers)
+		p.changes = true
+		return
+	}
+	p.leaves, p.timed = leaves(p.dump)
+	for i := range p.dump.Fibers {
+		p.hosts = p.hosts || awaitsShutdown(p.dump, &p.dump.Fibers[i])
+	}
 }

@@ -54,3 +54,29 @@ func TestFoldNative(t *testing.T) {
 		t.Errorf("the run is in %q", got.Frames[top[0]].Func)
 	}
 }
+
+func TestMostlyLanguage(t *testing.T) {
+	b := NewBuilder(SamplesCount)
+	js := b.Child(0, b.Frame(Frame{Func: "handler", Kind: JavaScript, Module: -1}))
+	below := b.Child(js, b.Frame(Frame{Func: "memcpy", Module: -1}))
+	native := b.Child(0, b.Frame(Frame{Func: "gc", Module: -1}))
+	wait := b.Child(native, b.Frame(Frame{Func: "futex", Kind: Kernel, Module: -1}))
+	b.Add(js, -1, 1)
+	b.Add(below, -1, 3)
+	b.Add(native, -1, 3)
+	b.Add(wait, -1, 100) // what waits does not count
+	p := b.Profile()
+	if !p.MostlyLanguage() {
+		t.Error("4 of 7 are of a language, and it is not mostly that")
+	}
+	if got := p.WithoutWaits(); len(got.Samples) != 3 || got.Totals()[0] != 7 || got.CheckValid() != nil {
+		t.Errorf("without waits: %d samples, %d in all, %v; want 3, 7", len(got.Samples), got.Totals()[0], got.CheckValid())
+	}
+	b.Add(native, -1, 1)
+	if b.Profile().MostlyLanguage() {
+		t.Error("4 of 8 are of a language, and it is mostly that")
+	}
+	if NewBuilder(SamplesCount).Profile().MostlyLanguage() {
+		t.Error("nothing is mostly a language")
+	}
+}

@@ -104,10 +104,12 @@ const (
 	SortThread        WaitSort = "thread"    // the end of a thread
 	SortSafepoint     WaitSort = "safepoint" // a thread to come to where a runtime can stop it, or what is done then
 	SortCondition     WaitSort = "condition" // a condition variable and its like: nobody holds it
+	SortTask          WaitSort = "task"      // the end of a task or async function, which is no thread
 	SortSemaphore     WaitSort = "semaphore"
 	SortBarrier       WaitSort = "barrier"
 	SortFutex         WaitSort = "futex"     // a word of which it is not known what it is part of
 	SortWork          WaitSort = "work"      // a runtime keeps the thread for work to come
+	SortTimers        WaitSort = "timers"    // a runtime keeps the thread for timers of the program
 	SortChild         WaitSort = "child"     // the end of a child
 	SortProcess       WaitSort = "process"   // the end of a process
 	SortVfork         WaitSort = "vfork"     // a child by vfork to execute or end

@@ -187,7 +187,7 @@ func cutReason(s *profile.Stack) string {
 	case "read fault":
 		return "memory that leads to the caller is not readable"
 	case "depth limit":
-		return fmt.Sprintf("limit of %d frames reached", physicalFrames(s))
+		return fmt.Sprintf("limit of %s reached", text.Count(physicalFrames(s), "frame"))
 	case "not stopped":
 		return "no registers"
 	case "":

@@ -93,7 +93,7 @@ func (e *Examination) verdict() (who, verdict string) {
 	}
 	switch state, gate := doctor.Verdict(e.Gates); {
 	case !e.Passes() && gate != nil && state == doctor.Closed:
-		verdict += ": " + gate.Name + " refuses"
+		verdict += ": " + text.Escape(gate.Says)
 	case !e.Passes():
 		verdict += ": " + text.Escape(e.Tried)
 	case e.Trial:

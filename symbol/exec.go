@@ -25,13 +25,18 @@ func executable(m *module.Module) execRanges {
 			x.tabled = true
 		}
 	}
+	x.segments = loaded(m, module.PFX)
+	return x
+}
+
+// loaded is where m is in memory with any of some permissions.
+func loaded(m *module.Module, flags uint32) (all mem.Spans[uint64]) {
 	for _, p := range m.Segments() {
-		if end := uint64(p.Addr) + p.MemSz; p.Type == module.PTLoad && p.Flags&module.PFX != 0 && end > uint64(p.Addr) {
-			x.segments = append(x.segments, span{Start: uint64(p.Addr), End: end})
+		if end := uint64(p.Addr) + p.MemSz; p.Type == module.PTLoad && p.Flags&flags != 0 && end > uint64(p.Addr) {
+			all = append(all, span{Start: uint64(p.Addr), End: end})
 		}
 	}
-	x.segments = mem.Joined(x.segments)
-	return x
+	return mem.Joined(all)
 }
 
 // end returns the end of the executable section that a symbol of section shndx at v lies in.

@@ -104,7 +104,7 @@ func (p *pass) scan(t *rawTable) {
 		if i%piece == 0 {
 			t.done(i)
 		}
-		if !t.read(i, &e) {
+		if start, size, may := t.extent(i); !may || p.knows(start, size) || !t.read(i, &e) {
 			continue
 		}
 		at := p.first(e.start)
@@ -122,6 +122,20 @@ func (p *pass) scan(t *rawTable) {
 			p.wants[at].ended = max(p.wants[at].ended, e.end)
 		}
 	}
+}
+
+// knows reports whether a symbol would change nothing, as of most of a table: another is as near below the next wanted
+// address and covers none, and one as near above the last. start and size are those of [rawTable.extent].
+func (p *pass) knows(start, size uint64) bool {
+	at := p.first(start)
+	if at > 0 && start < p.wants[at-1].next {
+		return false
+	}
+	if at == len(p.wants) {
+		return true
+	}
+	w, end := &p.wants[at], start+size
+	return size != 0 && start < end && end <= w.addr && end <= w.ended
 }
 
 // cover offers e to the wanted addresses inside of it, from number at on, and returns the

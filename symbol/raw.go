@@ -109,6 +109,27 @@ func (t *rawTable) u16(b []byte) uint16 {
 	return v
 }
 
+// extent is where symbol i begins and how many bytes it says it has, which may be more than there are; false for what
+// cannot name code by its type.
+func (t *rawTable) extent(i int) (start, size uint64, ok bool) {
+	b := t.data[i*t.size:]
+	var info byte
+	if t.wide {
+		b = b[:24]
+		info, start, size = b[4], t.u64(b[8:]), t.u64(b[16:])
+	} else {
+		b = b[:16]
+		info, start, size = b[12], uint64(t.u32(b[4:])), uint64(t.u32(b[8:]))
+	}
+	if t.thumb && info&0xf == sttFunc {
+		start &^= 1
+	}
+	return start, size, mayBeCode[info&0xf]
+}
+
+// mayBeCode are the types of symbols that can name code.
+var mayBeCode = [16]bool{sttFunc: true, sttNotype: true, sttIFunc: true}
+
 // read decodes symbol i into e. It is false for what cannot name code: data, files, sections,
 // undefined symbols, marks of the assembler, addresses outside of executable sections.
 // Layouts: Elf32_Sym and Elf64_Sym in elf(5).
@@ -122,16 +143,9 @@ func (t *rawTable) read(i int, e *entry) bool {
 		b = b[:16]
 		e.info, shndx = b[12], t.u16(b[14:])
 	}
-	if typ := e.info & 0xf; typ != sttFunc && typ != sttNotype && typ != sttIFunc || shndx == shnUndef {
+	var ok bool
+	if e.start, e.size, ok = t.extent(i); !ok || shndx == shnUndef {
 		return false
-	}
-	if t.wide {
-		e.start, e.size = t.u64(b[8:]), t.u64(b[16:])
-	} else {
-		e.start, e.size = uint64(t.u32(b[4:])), uint64(t.u32(b[8:]))
-	}
-	if t.thumb && e.info&0xf == sttFunc {
-		e.start &^= 1
 	}
 	limit, ok := t.exec.end(shndx, e.start)
 	if !ok {

@@ -64,6 +64,26 @@ func TestVariables(t *testing.T) {
 	}
 }
 
+// TestLarge: what is large enough is found by its name, and nothing else.
+func TestLarge(t *testing.T) {
+	m := load(t, compile(t, "gcc", "variables.c", variablesSource, "-O1", "-no-pie"))
+	all, err := Variables(m, "table", "hidden")
+	if err != nil || len(all) != 2 {
+		t.Fatal(all, err)
+	}
+	for _, tt := range []struct {
+		name  string
+		least uint64
+		want  bool
+	}{{"table", 40, true}, {"table", 0, true}, {"table", 41, false}, {"hidden", 24, true}, {"hidden", 40, false},
+		{"tabl", 0, false}, {"tables", 0, false}, {"main", 0, false}, {"", 0, false}} {
+		got, ok := Large(m, tt.name, tt.least)
+		if ok != tt.want || ok && got != all[tt.name] || !ok && got != (Variable{}) {
+			t.Errorf("%q of %d bytes: %+v, %v, want %v", tt.name, tt.least, got, ok, tt.want)
+		}
+	}
+}
+
 // TestVariablesMissing: what a file does not have is not found; what was not read is an error, and what was is there.
 func TestVariablesMissing(t *testing.T) {
 	harness.Need(t, "strip")

@@ -2,6 +2,7 @@ package top
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
@@ -33,6 +34,8 @@ const lateAfter = 0.3
 // older one than the store's own.
 type data struct {
 	store   *store
+	p       *profile.Profile // names, tasks and the tree; samples are below
+	groups  *groups          // of its frames and nodes
 	slots   []slot
 	now     time.Duration
 	window  time.Duration
@@ -43,7 +46,31 @@ type data struct {
 // data gives what the store holds now. It stays as it is when more is added.
 func (s *store) data(window time.Duration) *data {
 	p := s.profile()
-	return &data{store: s, slots: s.slots, now: s.now, window: window, samples: p.Samples, values: p.Values}
+	return &data{store: s, p: p, groups: &s.groups, slots: s.slots, now: s.now, window: window, samples: p.Samples,
+		values: p.Values}
+}
+
+// folded returns d with native code below a function of a language as that function's. Rows have the same ids.
+func (d *data) folded() *data {
+	out, p := *d, *d.p
+	var to []profile.NodeID
+	p.Tree, to = d.p.NativeFolded()
+	out.p, out.groups = &p, d.groups.onTree(&p.Tree)
+	out.samples = moved(d.samples, to)
+	out.slots = slices.Clone(d.slots)
+	for i := range out.slots {
+		out.slots[i].samples = moved(out.slots[i].samples, to)
+	}
+	return &out
+}
+
+// moved returns samples with the stacks that those of theirs have become.
+func moved(samples []profile.Sample, to []profile.NodeID) []profile.Sample {
+	out := slices.Clone(samples)
+	for i := range out {
+		out[i].Stack = to[out[i].Stack]
+	}
+	return out
 }
 
 // freeze makes d independent of what is added to its store.
@@ -74,7 +101,7 @@ func (d *data) weight(s *slot) float64 {
 
 // each calls f for every sample that counts, with its amount.
 func (d *data) each(sinceBegin bool, f func(profile.Sample, amount)) {
-	p := d.store.profile()
+	p := d.p
 	types, shown := len(p.Types), p.Default
 	counts := p.TypeIndex(profile.SamplesCount.Type)
 	if counts < 0 {

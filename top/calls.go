@@ -36,14 +36,14 @@ func (d *data) calls(v *view, r row) *calls {
 	}
 	t := &table{}
 	self, _ := d.nodeAmounts(v, t)
-	return d.codeCalls(d.store.groups.of(v.by), self, r)
+	return d.codeCalls(d.groups.of(v.by), self, r)
 }
 
 // codeCalls goes over the tree once from its root. A stack in which r occurs more than once
 // counts once: its caller is that of the outermost occurrence, its callee that of the
 // innermost one. So r is its own caller or callee never.
 func (d *data) codeCalls(g *grouping, self []amount, r row) *calls {
-	tree := &d.store.profile().Tree
+	tree := &d.p.Tree
 	caller, callee := make([]rowID, tree.Len()), make([]rowID, tree.Len())
 	caller[0], callee[0] = outside, outside
 	callers, callees := map[rowID]amount{}, map[rowID]amount{}
@@ -102,8 +102,8 @@ func (g *grouping) callList(m map[rowID]amount) []call {
 
 // threadFunctions lists the functions that one thread was in, by own time.
 func (d *data) threadFunctions(v *view, r row) []call {
-	g := &d.store.groups.function
-	p := d.store.profile()
+	g := &d.groups.function
+	p := d.p
 	canIdle := p.Types[p.Default].Type != profile.CPUTime.Type
 	m := map[rowID]amount{}
 	d.each(v.sinceBegin, func(s profile.Sample, a amount) {

@@ -85,6 +85,20 @@ func (g *groups) extend(p *profile.Profile) {
 	g.line.extend(p, lineKey)
 }
 
+// onTree returns the assignments of g for another tree of the same frames.
+func (g *groups) onTree(tree *profile.Tree) *groups {
+	return &groups{function: g.function.onTree(tree), line: g.line.onTree(tree)}
+}
+
+func (g *grouping) onTree(tree *profile.Tree) grouping {
+	out := *g
+	out.outermost, out.above = []bool{false}, []uint64{0}
+	for n := 1; n < tree.Len(); n++ {
+		out.addNode(tree, profile.NodeID(n))
+	}
+	return out
+}
+
 func (g *grouping) extend(p *profile.Profile, key func(*profile.Profile, profile.FrameID) rowKey) {
 	if g.ids == nil {
 		g.ids = map[rowKey]rowID{}

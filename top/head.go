@@ -100,6 +100,9 @@ func (h *headData) threadsLine(cells int) line {
 	if !h.view.idle && h.table.idle.value > 0 {
 		parts = append(parts, "idle hidden")
 	}
+	if h.view.native == nativeFolded {
+		parts = append(parts, "native folded")
+	}
 	l := line{{strings.Join(parts, "  "), plain}}
 	if h.view.filter.text != "" {
 		l = append(l, span{"  filter " + text.Escape(h.view.filter.text), bad})

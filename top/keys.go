@@ -28,6 +28,7 @@ var helpText = [...]string{
 	"H          by thread, and back",
 	"l          by line, and back",
 	"i          with threads that wait in the kernel, or without",
+	"v          native code as that of the function that called it, or apart",
 	"z          since start, or the last window",
 	"r          reset: forget what was seen",
 	"+ -        more or fewer samples a second",
@@ -125,6 +126,8 @@ func (m *model) pressRune(r rune) command {
 		m.setView(func(v *view) { v.by = toggle(v.by, ByLine) })
 	case 'i':
 		m.setView(func(v *view) { v.idle = !v.idle })
+	case 'v':
+		m.setView(func(v *view) { v.native = toggleNative(v.native) })
 	case 'z':
 		m.setView(func(v *view) { v.sinceBegin = !v.sinceBegin })
 	case 'r':
@@ -141,6 +144,14 @@ func (m *model) pressRune(r rune) command {
 		m.help = true
 	}
 	return goOn
+}
+
+// toggleNative folds native code, or shows it where it is folded.
+func toggleNative(v nativeView) nativeView {
+	if v == nativeFolded {
+		return nativeShown
+	}
+	return nativeFolded
 }
 
 // toggle gives by, or the grouping by function if it is that already.

@@ -57,7 +57,7 @@ type model struct {
 func newModel(opt Options) *model {
 	m := &model{opt: opt, width: 80, height: 24}
 	m.view = view{by: opt.By, sort: opt.Sort, idle: opt.Idle, sinceBegin: opt.SinceBegin,
-		filter: parseFilter(opt.Filter)}
+		native: opt.native(), filter: parseFilter(opt.Filter)}
 	m.refresh()
 	return m
 }
@@ -138,11 +138,27 @@ func (m *model) data() *data {
 	return m.store.data(m.opt.Window)
 }
 
+// shown is data as native code is viewed. That stays folded once it was: a table that changes its rows from second to
+// second cannot be read.
+func (m *model) shown() *data {
+	d := m.data()
+	if d == nil {
+		return nil
+	}
+	if m.view.native == nativeByShare && d.p.MostlyLanguage() {
+		m.view.native = nativeFolded
+	}
+	if m.view.native == nativeFolded {
+		return d.folded()
+	}
+	return d
+}
+
 // refresh sums up again what is shown, after a take or a key that changes the view.
 func (m *model) refresh() {
 	chosen, had := m.chosenRow()
 	m.table = &table{}
-	if d := m.data(); d != nil {
+	if d := m.shown(); d != nil {
 		m.table = d.table(&m.view)
 	}
 	if !m.held {
@@ -179,7 +195,7 @@ func (m *model) chosenRow() (row, bool) {
 func (m *model) refreshCalls() {
 	m.calls = nil
 	if r, ok := m.chosenRow(); ok && m.paneHeight() > 0 {
-		m.calls = m.data().calls(&m.view, r)
+		m.calls = m.shown().calls(&m.view, r)
 	}
 	m.callAt = max(0, min(m.callAt, len(m.callList())-1))
 }

@@ -18,6 +18,9 @@ type Options struct {
 	SinceBegin bool   // all since the begin instead of the window
 	Filter     string // as typed after \
 	Plain      bool   // no colours
+	// Native code below a function of a language is that function's with Folded, and has rows of its own with Apart.
+	// With neither it is Folded once most of what ran is a language's.
+	Folded, Apart bool
 
 	// SetRate changes the samples a second; nil: they are fixed.
 	SetRate func(hz float64) error
@@ -48,4 +51,15 @@ func (o Options) withDefaults() Options {
 		o.limit = maxStacks
 	}
 	return o
+}
+
+// native is the first view of native code.
+func (o *Options) native() nativeView {
+	switch {
+	case o.Folded:
+		return nativeFolded
+	case o.Apart:
+		return nativeShown
+	}
+	return nativeByShare
 }

@@ -38,12 +38,22 @@ func ParseSort(s string) (Sort, error) {
 	return 0, fmt.Errorf("want %s", strings.Join(sortNames[:], ", "))
 }
 
+// nativeView says whether native code below a function of a language is a row of its own.
+type nativeView uint8
+
+const (
+	nativeByShare nativeView = iota // until most of what ran is a language's; a person has not chosen
+	nativeShown
+	nativeFolded // it is that function's
+)
+
 // view says what of the data is shown and how.
 type view struct {
 	by         Grouping
 	sort       Sort
 	idle       bool // with what waits in the kernel
 	sinceBegin bool
+	native     nativeView
 	filter     filter
 }
 
@@ -106,7 +116,7 @@ func (t *table) cpuCell(cpu float64) string {
 
 // nodeAmounts sums the samples that v lets pass by stack, in self, and by thread.
 func (d *data) nodeAmounts(v *view, t *table) (self, tasks []amount) {
-	p := d.store.profile()
+	p := d.p
 	self, tasks = make([]amount, p.Tree.Len()), make([]amount, len(p.Tasks)+1)
 	pass, waits := make([]bool, len(p.Tasks)+1), make([]bool, len(p.Tasks)+1)
 	pass[0] = v.filter.thread == nil
@@ -148,7 +158,7 @@ func isIdle(p *profile.Profile, n profile.NodeID) bool {
 
 // table sums up d as v asks.
 func (d *data) table(v *view) *table {
-	p := d.store.profile()
+	p := d.p
 	t := &table{covered: d.covered(v.sinceBegin), counted: p.TypeIndex(profile.SamplesCount.Type) >= 0}
 	self, tasks := d.nodeAmounts(v, t)
 	if v.by == ByThread {
@@ -160,7 +170,7 @@ func (d *data) table(v *view) *table {
 		if v.by == ByThread {
 			return !matches(v.filter.name, r.name)
 		}
-		return !v.filter.matchesRow(&d.store.groups.of(v.by).groups[r.id])
+		return !v.filter.matchesRow(&d.groups.of(v.by).groups[r.id])
 	})
 	for i := range t.rows {
 		r := &t.rows[i]
@@ -197,9 +207,9 @@ func (t *table) threadRows(p *profile.Profile, tasks []amount) []row {
 // codeRows sums the stacks by function or by line. One pass over the tree from its end adds
 // each node to its caller's.
 func (d *data) codeRows(by Grouping, self []amount) []row {
-	tree, g := &d.store.profile().Tree, d.store.groups.of(by)
+	tree, g := &d.p.Tree, d.groups.of(by)
 	rows := make([]row, len(g.groups))
-	places := newPlaces(&d.store.groups)
+	places := newPlaces(d.groups)
 	all := slices.Clone(self)
 	for n := tree.Len() - 1; n > 0; n-- {
 		if all[n] == (amount{}) {
@@ -225,7 +235,7 @@ func (d *data) codeRows(by Grouping, self []amount) []row {
 		r.id, r.name, r.waits, r.module, r.kind = rowID(i), k.Name, k.Waits, k.module(), k.kind
 		r.file, r.line = k.file, k.line
 		if by == ByFunction && best[i] != noRow {
-			line := &d.store.groups.line.groups[best[i]]
+			line := &d.groups.line.groups[best[i]]
 			r.file, r.line = line.file, line.line
 		}
 		shown = append(shown, r)

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -266,5 +267,48 @@ func compareCalls(t *testing.T, what string, got []call, want map[string]time.Du
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%s: got %d, want %d", what, len(got), len(want))
+	}
+}
+
+// TestNativeFolded: where most of what ran is a language's, native code below its functions is theirs, rows are what they
+// were, and a person may ask for it apart.
+func TestNativeFolded(t *testing.T) {
+	b := profile.NewBuilder(profile.WallTime)
+	main := b.Child(0, b.Frame(profile.Frame{Func: "main", Module: -1}))
+	loads := b.Child(main, b.Frame(profile.Frame{Func: "loads", Kind: profile.Python, Module: -1}))
+	scan := b.Child(loads, b.Frame(profile.Frame{Func: "scan_once", Module: -1}))
+	b.Add(scan, -1, int64(300*msec))
+	b.Add(loads, -1, int64(100*msec))
+	b.Add(b.Child(main, b.Frame(profile.Frame{Func: "gc", Module: -1})), -1, int64(200*msec))
+	b.Add(b.Child(scan, b.Frame(profile.Frame{Func: "read", Kind: profile.Kernel, Module: -1})), -1, int64(50*msec))
+	rows := func(m *model) (out []string) {
+		for i := range m.table.rows {
+			r := &m.table.rows[i]
+			out = append(out, fmt.Sprintf("%s %.0f %.0f", r.name, r.self.value/1e6, r.total.value/1e6))
+		}
+		return out
+	}
+	apart := []string{"scan_once 300 300", "gc 200 200", "loads 100 400", "main 0 600"}
+	folded := []string{"loads 400 400", "gc 200 200", "main 0 600"}
+	for _, tt := range []struct {
+		opt  Options
+		want []string
+	}{
+		{Options{}, folded}, {Options{Folded: true}, folded}, {Options{Apart: true}, apart},
+		{Options{Idle: true}, []string{"loads 400 450", "gc 200 200", "read 50 50", "main 0 650"}},
+	} {
+		if got := rows(modelOf(t, tt.opt, b.Profile())); !slices.Equal(got, tt.want) {
+			t.Errorf("%+v: got %q, want %q", tt.opt, got, tt.want)
+		}
+	}
+	m := modelOf(t, Options{}, b.Profile())
+	m.choose(m.table.rows[1].id)
+	typed(t, m, "v")
+	if r, _ := m.chosenRow(); r.name != "gc" || !slices.Equal(rows(m), apart) {
+		t.Errorf("v: %q is chosen of %q, want gc of %q", r.name, rows(m), apart)
+	}
+	m.take(b.Profile(), 2*time.Second, testStats)
+	if m.view.native != nativeShown {
+		t.Error("what a person has chosen does not stay")
 	}
 }

@@ -111,7 +111,7 @@ var (
 	kindGoLock            = Kind{profile.SortLock, "lock of the Go runtime"}
 	kindGoWork            = Kind{profile.SortWork, "Go runtime"}
 	kindPthreadOnce       = Kind{profile.SortLock, "pthread_once"}
-	kindNetTask           = Kind{profile.SortCondition, "a task"}
+	kindNetTask           = Kind{profile.SortTask, "a task"}
 	kindNetSemaphore      = Kind{profile.SortSemaphore, "a SemaphoreSlim"}
 	kindNetEvent          = Kind{profile.SortCondition, "a ManualResetEventSlim"}
 	kindNetCountdown      = Kind{profile.SortCondition, "a CountdownEvent"}
@@ -122,7 +122,7 @@ var (
 	kindNetMonitor        = Kind{profile.SortLock, "a monitor"}
 	kindNetHandle         = Kind{profile.SortCondition, "a WaitHandle"}
 	kindNetWork           = Kind{profile.SortWork, ".NET thread pool"}
-	kindNetTimers         = Kind{profile.SortWork, ".NET timers"}
+	kindNetTimers         = Kind{profile.SortTimers, ".NET timers"}
 	kindNetInterrupt      = Kind{profile.SortCondition, "Thread.Interrupt"}
 	kindJavaPool          = Kind{profile.SortWork, "Java thread pool"}
 	kindJavaForkJoin      = Kind{profile.SortWork, "Java fork-join pool"}
@@ -140,7 +140,7 @@ var (
 	kindJavaCondition     = Kind{profile.SortCondition, "a signal of a Condition"}
 	kindJavaRwLock        = Kind{profile.SortLock, "a ReentrantReadWriteLock"}
 	kindJavaUnpark        = Kind{profile.SortCondition, "LockSupport.unpark"}
-	kindJavaTimers        = Kind{profile.SortWork, "Java timers"}
+	kindJavaTimers        = Kind{profile.SortTimers, "Java timers"}
 	kindJavaNotify        = Kind{profile.SortCondition, "a notify of an object"}
 	kindJavaInterrupt     = Kind{profile.SortCondition, "Thread.interrupt"}
 	kindTerminalInput     = Kind{profile.SortTerminalInput, "input from a terminal"}

@@ -107,6 +107,9 @@ func (p *place) met(k kind, module, file string, line int) {
 // addAll returns the id in t of each of p's frames.
 func (t *table) addAll(p *profile.Profile) []profile.FrameID {
 	ids := make([]profile.FrameID, len(p.Frames))
+	if len(t.ids) == firstFrame { // most are functions of their own
+		t.places = append(make([]place, 0, firstFrame+len(p.Frames)), t.places...)
+	}
 	modules := make([]string, len(p.Modules))
 	for i := range p.Modules {
 		modules[i] = clean(p.Modules[i].Path)
@@ -153,8 +156,9 @@ func kindOf(f *profile.Frame, module string) kind {
 }
 
 // sorted orders the frames by name and returns the new id of each. The special ones keep
-// theirs.
+// theirs. Nothing can be added any more.
 func (t *table) sorted() ([]place, []profile.FrameID) {
+	t.ids = nil // there may be millions
 	order := make([]profile.FrameID, len(t.places))
 	for i := range order {
 		order[i] = profile.FrameID(i)
@@ -164,11 +168,20 @@ func (t *table) sorted() ([]place, []profile.FrameID) {
 		return cmp.Or(strings.Compare(f.name, g.name), profile.FalseFirst(f.waits, g.waits),
 			profile.FalseFirst(f.special, g.special))
 	})
-	places, ids := make([]place, len(order)), make([]profile.FrameID, len(order))
+	ids := make([]profile.FrameID, len(order))
 	for to, from := range order {
-		places[to], ids[from] = t.places[from], profile.FrameID(to)
+		ids[from] = profile.FrameID(to)
 	}
-	return places, ids
+	left := order
+	copy(left, ids) // where what is at each place belongs
+	for at := range t.places {
+		for int(left[at]) != at {
+			to := left[at]
+			t.places[at], t.places[to] = t.places[to], t.places[at]
+			left[at], left[to] = left[to], to
+		}
+	}
+	return t.places, ids
 }
 
 // shade picks the lightness of a name.

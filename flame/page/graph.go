@@ -30,7 +30,8 @@ type head struct {
 	Diff     bool     `json:"diff,omitempty"`
 	Inverted bool     `json:"inverted,omitempty"`
 	Runs     int      `json:"runs,omitempty"`
-	Waits    bool     `json:"waits,omitempty"` // what waits is shown at first
+	Waits    bool     `json:"waits,omitempty"`  // what waits is shown at first
+	Native   bool     `json:"native,omitempty"` // native code is shown at first, whatever calls it
 	Sources  bool     `json:"sources,omitempty"`
 	Kinds    []int    `json:"kinds"` // those that frames have, for the legend
 }
@@ -109,6 +110,7 @@ func newGraph(p *profile.Profile, opt Options) *graph {
 	g.head = describe(p, opt)
 	g.head.Tasks = append(g.head.Tasks, b.order...)
 	g.head.Diff = opt.Diff != nil || slices.ContainsFunc(g.lists, func(l list) bool { return l.old })
+	left := b.left // and nothing else of b is held from here on
 	g.sum(opt)
 	to := g.cut(opt)
 	ordered := g.arrange()
@@ -119,10 +121,10 @@ func newGraph(p *profile.Profile, opt Options) *graph {
 	g.smaller = moved(g.smaller, ordered)
 	g.head.Frames, g.head.Nodes, g.head.Lists = len(g.places), g.tree.Len(), len(g.lists)
 	g.head.Runs = len(g.runs)
-	if b.left > 0 {
+	if left > 0 {
 		g.head.Comments = append(slices.Clip(g.head.Comments), fmt.Sprintf(
 			"The order in time is left out: the stacks changed %s times, and a page shows at most %s changes",
-			text.Thousands(b.left), text.Thousands(maxRuns)))
+			text.Thousands(left), text.Thousands(maxRuns)))
 	}
 	g.head.Kinds = g.kinds()
 	g.head.Sources = g.listing != nil
@@ -192,6 +194,7 @@ func (g *graph) sum(opt Options) {
 		}
 	}
 	shown := &types[opt.Type]
+	g.head.Native = opt.Native
 	g.head.Waits = opt.Waits || shown.Waiting == shown.Total
 	if opt.Diff == nil {
 		return

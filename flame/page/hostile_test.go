@@ -102,6 +102,26 @@ func TestManyBoxesOfLongNames(t *testing.T) {
 	}
 }
 
+// Of hundreds of thousands of functions each is held once.
+func TestManyFunctions(t *testing.T) {
+	const functions, most = 200_000, 800 // bytes of each
+	b := profile.NewBuilder(profile.SamplesCount)
+	for i := range functions {
+		b.Add(b.Child(0, b.Frame(profile.Frame{Func: fmt.Sprint("work ", i), Module: -1})), -1, 1)
+	}
+	p := b.Profile()
+	var out bytes.Buffer
+	got := allocated(func() {
+		if err := SVG(&out, p, Options{}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Logf("%d bytes each", got/functions)
+	if got > most*functions {
+		t.Errorf("%d bytes allocated for a function, want at most %d", got/functions, most)
+	}
+}
+
 // As a float the largest sum is one more than an int64 holds.
 func TestLargestSum(t *testing.T) {
 	b := profile.NewBuilder(profile.SamplesCount)

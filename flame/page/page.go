@@ -46,6 +46,9 @@ type Options struct {
 	// Waits shows from the first what waits. Without it, it is folded away behind a switch that says how much it is,
 	// unless nothing else is there.
 	Waits bool
+	// Native shows native code from the first. Without it, a page of which most is a language's opens with native code
+	// below its functions folded into them, behind a switch; in a picture all is shown.
+	Native bool
 
 	// Sources is the text of source files by the File of frames; the page shows the lines of functions with it. All of
 	// it is written into the page: the caller bounds it.

@@ -31,6 +31,7 @@ const (
 const (
 	PTLoad       = 1 // PT_LOAD, a [Segment]'s Type
 	PFX          = 1 // PF_X, of a [Segment]'s Flags: executable
+	PFW          = 2 // PF_W: it may be written
 	SHTNobits    = 8 // SHT_NOBITS, a [Section]'s Type: no bytes in the file
 	SHFAlloc     = 2 // SHF_ALLOC, of a [Section]'s Flags: mapped
 	SHFExecInstr = 4 // SHF_EXECINSTR, of a [Section]'s Flags: code

@@ -4,6 +4,9 @@
 // value are left out, as its rules say; Element writes what must be there even so. Next goes through the fields of a
 // message that somebody else wrote.
 //
+// It is not google.golang.org/protobuf/encoding/protowire, as that imports internal/detrand, which opens the program's
+// own file and reads pieces of it before main: 0.15 ms of each start, also of a dump, and 280 KB.
+//
 // Source: protobuf.dev/programming-guides/encoding.
 package wire
 

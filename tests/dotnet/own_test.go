@@ -125,11 +125,17 @@ func TestOwnedLocks(t *testing.T) {
 	}
 }
 
-// locks are what threads of a snapshot wait for, as their stacks prove.
+// locks are what threads of a snapshot wait for, as their stacks prove. Where native frames are on these is not there,
+// as in a dump: stacks that are equal but for that are kept once.
 func (s *server) locks(shot *snapshot.Snapshot) []waits.Lock {
 	stacks := map[int]*unwind.Stack{}
 	for i := range shot.Threads {
 		stack := s.Walk(shot, i)
+		for k := range stack.Frames {
+			if f := &stack.Frames[k]; f.Runtime == nil {
+				f.SP, f.CFA = 0, 0
+			}
+		}
 		stacks[shot.Threads[i].TID] = &stack
 	}
 	return s.Runtimes.Locks(shot, func(tid int) *unwind.Stack { return stacks[tid] })

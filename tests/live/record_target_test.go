@@ -162,10 +162,9 @@ func TestRecordNothing(t *testing.T) {
 		args []string
 		want string
 	}{
-		{pid, []string{"-t", strconv.Itoa(os.Getpid())}, "none of its threads is " + strconv.Itoa(os.Getpid())},
-		{pid, []string{"--gil"}, "no thread held a GIL of Python in "},
-		{running, []string{"--gil"}, "no thread held a GIL of Python in "},
-		{running, []string{"--gil", "--mode", "cpu"}, "no thread held a GIL of Python in "},
+		{pid, []string{"--gil"}, "no Python was found: --gil records nothing else"},
+		{running, []string{"--gil"}, "no Python was found: --gil records nothing else"},
+		{running, []string{"--gil", "--mode", "cpu"}, "no Python was found: --gil records nothing else"},
 	} {
 		out, pid := filepath.Join(t.TempDir(), "out.folded"), tt.pid
 		o := execute(t, bound, fpstack, append([]string{"record", "-p", pid, "-d", "300ms", "-o", out}, tt.args...)...)
@@ -175,7 +174,37 @@ func TestRecordNothing(t *testing.T) {
 	}
 	o := execute(t, bound, fpstack, "record", "-p", pid, "-d", "300ms", "-o", filepath.Join(t.TempDir(), "out.folded"),
 		"-t", pid+","+strconv.Itoa(os.Getpid()))
-	if o.status != 0 || !strings.Contains(o.stderr, "thread "+strconv.Itoa(os.Getpid())+" was not met: ") {
+	if o.status != 1 || !strings.Contains(o.stderr, "thread "+strconv.Itoa(os.Getpid())+": no process given has this") {
+		t.Errorf("status %d\n%s", o.status, o.stderr)
+	}
+	if o := execute(t, bound, fpstack, "top", pid, "--gil", "--once", "1"); !strings.Contains(o.stdout, "no Python was found") {
+		t.Errorf("top --gil: %s%s", o.stdout, o.stderr)
+	}
+}
+
+// TestForeignThread: every command says the same of a thread that no process has, before it does anything, and goes on
+// with the processes that have one.
+func TestForeignThread(t *testing.T) {
+	one, other := strconv.Itoa(runTarget(t, "parks", "2").pid), strconv.Itoa(runTarget(t, "parks", "2").pid)
+	foreign := strconv.Itoa(os.Getpid())
+	want := "fpstack: thread " + foreign + ": no process given has this thread\n  ps -L -p " + one +
+		" lists those that there are.\n"
+	for _, args := range [][]string{{one}, {one, "--no-stop"}, {"record", one, "-d", "20"}, {"top", one, "--once", "20"}} {
+		o := execute(t, 10*time.Second, fpstack, append(args, "-t", foreign)...)
+		if o.status != 2 || o.stderr != want || o.stdout != "" {
+			t.Errorf("%v -t %s: status %d\n%s%s; want 2 and\n%s", args, foreign, o.status, o.stdout, o.stderr, want)
+		}
+	}
+	o := execute(t, bound, fpstack, one, other, "-t", other)
+	if o.status != 0 || strings.Contains(o.stdout, "process "+one) || !strings.Contains(o.stdout, "process "+other) {
+		t.Errorf("a thread of the second process: status %d\n%s%s", o.status, o.stdout, o.stderr)
+	}
+}
+
+// TestStarterIsNotMeant: who starts fpstack has the same words among its arguments, and is no script of that name.
+func TestStarterIsNotMeant(t *testing.T) {
+	o := execute(t, bound, "sh", "-c", fpstack+" no-such-name; exit $?", "sh", "no-such-name")
+	if o.status != 2 || strings.Contains(o.stderr, "give its id") || !strings.Contains(o.stderr, "no process is named") {
 		t.Errorf("status %d\n%s", o.status, o.stderr)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -273,6 +274,33 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestEndedTwiceAtOnce: an agent that gets SIGTERM twice within a moment, as from timeout(1), which sends it to its child
+// and to its group, sends what it has and ends as after one.
+func TestEndedTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	dir, asked := t.TempDir(), make(chan bool, 100)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		asked <- true
+		time.Sleep(300 * time.Millisecond)
+	}))
+	defer s.Close()
+	c := exec.Command(fpstack, "agent", "-q", "-p", sleeper(t), "--interval", "1s", "--spool", dir+"/spool", "--push",
+		"pyroscope"+strings.TrimPrefix(s.URL, "http"))
+	c.Dir = dir
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	for range 2 {
+		c.Process.Signal(syscall.SIGTERM)
+		time.Sleep(50 * time.Millisecond)
+	}
+	if err := c.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestSpoolSurvivesCrash: what an agent leaves in the spool is synced to the disk, the file and then its name.
 func TestSpoolSurvivesCrash(t *testing.T) {
 	t.Parallel()
@@ -281,24 +309,80 @@ func TestSpoolSurvivesCrash(t *testing.T) {
 		t.Skip("strace is not installed")
 	}
 	dir := t.TempDir()
-	log := filepath.Join(dir, "log")
-	cmd := exec.Command(strace, "-f", "-y", "-e", "trace=fsync,linkat", "-o", log, "timeout", "-s", "TERM",
-		"4", fpstack, "agent", "-q", "--interval", "1s", "-p", sleeper(t), "--spool", dir+"/spool",
+	log, id := filepath.Join(dir, "log"), filepath.Join(dir, "id")
+	cmd := exec.Command(strace, "-f", "-y", "-e", "trace=fsync,linkat", "-o", log, "sh", "-c", `echo $$ >"$0"; exec "$@"`,
+		id, fpstack, "agent", "-q", "--interval", "1s", "-p", sleeper(t), "--spool", dir+"/spool",
 		"--push", "pyroscope"+away(t))
-	cmd.Dir = dir
-	out, _ := cmd.CombinedOutput() // nothing was sent
-	b, err := os.ReadFile(log)
+	var out bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	spooled := func() []string {
+		files, _ := filepath.Glob(dir + "/spool/*/*.push")
+		return files
+	}
+	wait(t, "two files in the spool", func() bool { return len(spooled()) > 1 })
+	text, _ := os.ReadFile(id)
+	agent, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatal(err)
 	}
-	calls := regexp.MustCompile(`(?m)fsync\(\d+<([^>]*)>\) += 0$`).FindAllStringSubmatch(string(b), -1)
-	if len(calls) < 2 {
-		t.Fatalf("synced %q: %s\n%s", calls, b, out)
+	syscall.Kill(agent, syscall.SIGTERM)
+	cmd.Wait() // nothing was sent
+	left := spooled()
+	b, err := os.ReadFile(log)
+	if err != nil || len(left) == 0 {
+		t.Fatalf("left %q, %v: %s", left, err, &out)
 	}
-	folder := calls[len(calls)-1][1]
-	for _, c := range calls[:len(calls)-1] {
-		if !strings.HasSuffix(c[1], ".push") || filepath.Dir(c[1]) != folder {
-			t.Errorf("synced %q: %s\n%s", calls, b, out)
+	// The folder is synced after the last name was made in it, and each file that is left before that.
+	calls := straced(string(b))
+	folder := filepath.Dir(left[0])
+	last := 0
+	for i, c := range calls {
+		if strings.HasPrefix(c, "linkat(") {
+			last = i
+		}
+	}
+	named := slices.Index(calls[last:], "fsync("+folder+")")
+	for _, file := range left {
+		if named < 0 || !slices.Contains(calls[:last+named], "fsync("+file+")") {
+			t.Errorf("not synced: %q, of %q: %s\n%s", file, calls, &out, b)
 		}
 	}
 }
+
+// TestStraced: a call whose line another thread's cuts has succeeded where it is resumed, and not before.
+func TestStraced(t *testing.T) {
+	t.Parallel()
+	got := straced("7 fsync(3</a/b.push> <unfinished ...>\n8 --- SIGURG {si_signo=SIGURG} ---\n" +
+		"8 linkat(4</a>, \"x\", 4</a>, \"y\", 0) = 0\n7 <... fsync resumed>)              = 0\n" +
+		"8 fsync(3</a>) = -1 EIO (Input/output error)\n")
+	want := []string{`linkat(/a, "x", /a, "y", 0)`, "fsync(/a/b.push)"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// straced are the calls of a log of strace that succeeded, in the order in which they returned, with paths in the place
+// of descriptors: one that another thread's line cuts has its beginning on one line and its result on another.
+func straced(log string) (calls []string) {
+	begun := map[string]string{}
+	for line := range strings.Lines(log) {
+		tid, what, _ := strings.Cut(strings.TrimSpace(line), " ")
+		what = strings.TrimSpace(what)
+		if before, cut := strings.CutSuffix(what, " <unfinished ...>"); cut {
+			begun[tid] = before
+			continue
+		}
+		if _, rest, resumed := strings.Cut(what, " resumed>"); resumed {
+			what = begun[tid] + rest
+		}
+		if call, ok := strings.CutSuffix(what, "= 0"); ok {
+			calls = append(calls, descriptor.ReplaceAllString(strings.TrimSpace(call), "$1"))
+		}
+	}
+	return calls
+}
+
+var descriptor = regexp.MustCompile(`\d+<([^>]*)>`)

@@ -71,7 +71,7 @@ func (m *tally) add(r *row, found map[aspect]string, sentence string) {
 				m.wrong[r.name][what] = &miss{}
 			}
 			m.wrong[r.name][what].times++
-			m.wrong[r.name][what].last = wrong
+			m.wrong[r.name][what].last = wrong + "; it says: " + sentence
 		}
 	}
 	m.longest = max(m.longest, len([]rune(sentence)))

@@ -75,8 +75,8 @@ func (r *row) program(t testing.TB) *harness.Program {
 }
 
 // rows are all of them.
-var rows = concat(nativeRows, pythonRows, goRows, nodeRows, javaRows, buildRows, serverRows, kernelRows, runRows,
-	savedRows)
+var rows = concat(nativeRows, pythonRows, goRows, nodeRows, javaRows, dotnetRows, buildRows, serverRows, kernelRows,
+	runRows, savedRows)
 
 func concat(tables ...[]row) []row {
 	var all []row

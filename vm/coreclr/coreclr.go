@@ -73,6 +73,7 @@ var _ interface {
 	Functions(yield func(start, end mem.Addr, name string) bool) error // vm.FunctionLister
 	Locks(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack) []waits.Lock
 	ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThread // vm.ThreadDescriber
+	unwind.Idler
 } = (*Runtime)(nil)
 
 // New returns the Runtime of a module that holds CoreCLR, nil if it does not. An error says that it does, and why its

@@ -80,8 +80,9 @@ type monitors struct {
 // waitsFor finds the lock of the innermost item on the stack of t which lies where the runtime's frames below the
 // innermost method do: what lies elsewhere is left over.
 func (m *monitors) waitsFor(t *snapshot.Thread, s *unwind.Stack) (mem.Addr, bool) {
-	low, high, ok := m.r.entering(s)
-	if !ok || low < t.Stack.Start || high-low > maxEnter {
+	high, ok := m.r.entering(s)
+	low, known := innermost(t)
+	if !ok || !known || low < t.Stack.Start || high < low || high-low > maxEnter {
 		return 0, false
 	}
 	b, ok := t.Stack.Bytes(low, int(high-low))
@@ -99,11 +100,22 @@ func (m *monitors) waitsFor(t *snapshot.Thread, s *unwind.Stack) (mem.Addr, bool
 // maxEnter bounds the frames of the runtime below Monitor.Enter, bytes.
 const maxEnter = 64 << 10
 
-// entering is where the frames of the runtime's own are on a stack whose innermost method is one that enters a monitor:
-// of Monitor, or any that has it inlined and called the runtime itself.
-func (r *Runtime) entering(s *unwind.Stack) (low, high mem.Addr, ok bool) {
-	if s == nil || len(s.Frames) == 0 {
-		return 0, 0, false
+// innermost is where the stack of t ends.
+func innermost(t *snapshot.Thread) (mem.Addr, bool) {
+	if t.Registers != nil {
+		return t.Registers.SP()
+	}
+	if t.Syscall != nil {
+		return t.Syscall.SP, true
+	}
+	return 0, false
+}
+
+// entering is where the frames of the runtime's own begin on a stack whose innermost method is one that enters a
+// monitor: of Monitor, or any that has it inlined and called the runtime itself.
+func (r *Runtime) entering(s *unwind.Stack) (high mem.Addr, ok bool) {
+	if s == nil {
+		return 0, false
 	}
 	runtime := false
 	for i := range s.Frames {
@@ -114,12 +126,12 @@ func (r *Runtime) entering(s *unwind.Stack) (low, high mem.Addr, ok bool) {
 		}
 		shown := r.Frames(f.Site)
 		if f.Runtime != unwind.Runtime(r) || len(shown) == 0 || shown[0].Stub {
-			return 0, 0, false // what called the runtime is not known, or is no method
+			return 0, false // what called the runtime is not known, or is no method
 		}
 		other := strings.HasPrefix(shown[0].Func, threading) && !strings.HasPrefix(shown[0].Func, threading+"Monitor.")
-		return s.Frames[0].SP, f.SP, runtime && !other
+		return f.SP, runtime && !other
 	}
-	return 0, 0, false
+	return 0, false
 }
 
 const threading = "System.Threading."

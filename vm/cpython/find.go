@@ -21,13 +21,21 @@ const (
 	versionSymbol  = "Py_Version" // from 3.11 on: PY_VERSION_HEX
 )
 
+// leastRuntime is less than _PyRuntime ever took, bytes: it has 32 exit functions, and is 656 at the least, in 3.9.
+const leastRuntime = 512
+
 // findRuntime returns where m has _PyRuntime, false if it holds no interpreter.
 func findRuntime(m *module.Module) (module.Vaddr, bool) {
 	if machines[regs.OfELF(m.Machine(), m.Class())] == nil {
 		return 0, false
 	}
-	if v, ok := find(m, runtimeSymbol); ok {
-		return v, true
+	if d := symbol.OpenDynamic(m); d != nil {
+		if v, _, ok := d.Lookup(runtimeSymbol); ok {
+			return v, true
+		}
+	}
+	if v, ok := symbol.Large(m, runtimeSymbol, leastRuntime); ok {
+		return v.Addr, true
 	}
 	if s, ok := m.Section(runtimeSection); ok && s.Addr != 0 {
 		return s.Addr, true

@@ -137,7 +137,6 @@ const (
 
 // Words are words that are looked for all at once, each with a number of the caller's.
 type Words struct {
-	low [wordSize]bool                // by the lowest bits of the word: tags, mostly
 	may [1 << (filterBits - 6)]uint64 // by some bits of the word
 	has map[uint64]int
 }
@@ -154,7 +153,6 @@ func (s *Words) Add(word uint64, number int) {
 		return
 	}
 	s.has[word] = number
-	s.low[word%wordSize] = true
 	h := hash(word)
 	s.may[h>>6] |= 1 << (h & 63)
 }
@@ -174,16 +172,13 @@ func (s *Words) Number(word uint64) (int, bool) {
 // In calls found for each aligned word of b, which lies at the aligned address at, that is one of s: with where in b it
 // is and its number. It ends when found returns false, and reports whether it did not.
 func (s *Words) In(b []byte, found func(offset, number int) bool) bool {
-	for i := 0; i+wordSize <= len(b); i += wordSize {
-		w := binary.LittleEndian.Uint64(b[i:])
-		if !s.low[w%wordSize] {
+	for rest := b; len(rest) >= wordSize; rest = rest[wordSize:] {
+		w := binary.LittleEndian.Uint64(rest)
+		h := hash(w)
+		if s.may[h>>6]>>(h&63)&1 == 0 { // mostly: what else could be asked before is not as foreseeable
 			continue
 		}
-		h := w * 0x9e3779b97f4a7c15 >> (64 - filterBits)
-		if s.may[h>>6]>>(h&63)&1 == 0 {
-			continue
-		}
-		if n, ok := s.has[w]; ok && !found(i, n) {
+		if n, ok := s.has[w]; ok && !found(len(b)-len(rest), n) {
 			return false
 		}
 	}

@@ -1,6 +1,8 @@
 package v8
 
 import (
+	"iter"
+
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
@@ -146,15 +148,12 @@ func (c *scan) findShapes() error {
 	l := c.r.layout
 	var at []mem.Addr
 	c.Each(func(start mem.Addr, b []byte) bool {
-		var w uint64
-		for i := 0; i+2*wordSize <= len(b); i += wordSize {
-			if w = order.Uint64(b[i:]); w&3 == 1 && l.MayBeMap(w, order.Uint64(b[i+wordSize:])) {
-				if len(at) == maxShapes {
-					c.Full = true
-					return false
-				}
-				at = append(at, start+mem.Addr(i))
+		for i := range mayBeMaps(l, b) {
+			if len(at) == maxShapes {
+				c.Full = true
+				return false
 			}
+			at = append(at, start+mem.Addr(i))
 		}
 		return true
 	})
@@ -166,6 +165,25 @@ func (c *scan) findShapes() error {
 	}
 	c.Moment.Part()
 	return c.Moment.Err()
+}
+
+// mayBeMaps is where in b, whole words, a Map may begin. Four pairs of words are looked at together: hardly any has what
+// the second word of a Map has.
+func mayBeMaps(l *heap.Layout, b []byte) iter.Seq[int] {
+	const four = 4 * wordSize
+	return func(yield func(int) bool) {
+		for i := 0; i < len(b); i += four {
+			if p := b[i:]; len(p) >= four+wordSize && !heap.MayBeFlags(order.Uint64(p[wordSize:])|
+				order.Uint64(p[2*wordSize:])|order.Uint64(p[3*wordSize:])|order.Uint64(p[four:])) {
+				continue
+			}
+			for k := i; k < i+four && k+2*wordSize <= len(b); k += wordSize {
+				if w := order.Uint64(b[k:]); w&3 == 1 && l.MayBeMap(w, order.Uint64(b[k+wordSize:])) && !yield(k) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // findObjects finds what has those Maps.

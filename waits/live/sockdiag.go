@@ -48,18 +48,8 @@ const maxUnixSockets = 256 << 10
 
 var errTooManySockets = errors.New("there are too many sockets")
 
-// unixSockets asks the kernel for all unix sockets of a network namespace, by inode: that of process pid, ours if it is
-// the same. To enter another takes CAP_SYS_ADMIN.
-func unixSockets(root string, pid int, own bool) (map[uint32]*unixSocket, error) {
-	var all map[uint32]*unixSocket
-	err := inNetwork(root, pid, own, func() (err error) {
-		all, err = dumpUnix()
-		return err
-	})
-	return all, err
-}
-
-// inNetwork calls f in the network namespace of process pid; own says that it is ours.
+// inNetwork calls f in the network namespace of process pid; own says that it is ours. To enter another takes
+// CAP_SYS_ADMIN.
 func inNetwork(root string, pid int, own bool, f func() error) error {
 	if own {
 		return f()

@@ -20,9 +20,12 @@ const maxSocketTable = 64 << 20
 
 // netTables is what is known of the sockets of one network namespace.
 type netTables struct {
-	unix    map[uint32]*unixSocket
-	unixErr error
-	accepts map[uint32]uint32 // by a socket that was not accepted yet, who listens
+	unix      map[uint32]*unixSocket
+	unixErr   error
+	accepts   map[uint32]uint32 // by a socket that was not accepted yet, who listens
+	listening map[uint64]*inet  // of TCP; nil where the kernel does not say it
+
+	folder  string // of the files that fill reads, "" when it has
 	inet    map[uint64]*inet
 	pairs   map[pair]*inet // of TCP
 	listens map[netip.AddrPort]*inet
@@ -41,24 +44,37 @@ type pair struct{ local, remote netip.AddrPort }
 // not.
 func plain(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 
-// tables reads the sockets of the network namespace that process pid is in.
+// tables asks for the sockets of the network namespace that process pid is in; fill has those of the internet families.
 func (w *waitFiles) tables(pid int) *netTables {
 	ns := procfile.Namespace(fmt.Sprintf("%s/%d/ns/net", w.root, pid))
 	if t := w.sockets[ns]; t != nil && ns != 0 {
 		return t
 	}
-	t := &netTables{accepts: map[uint32]uint32{}, inet: map[uint64]*inet{}, pairs: map[pair]*inet{},
-		listens: map[netip.AddrPort]*inet{}}
+	t := &netTables{folder: fmt.Sprintf("%s/%d/net/", w.root, pid), accepts: map[uint32]uint32{},
+		inet: map[uint64]*inet{}, pairs: map[pair]*inet{}, listens: map[netip.AddrPort]*inet{}}
 	w.sockets[ns] = t
 	own := ns != 0 && ns == procfile.Namespace(w.root+"/self/ns/net")
-	t.unix, t.unixErr = unixSockets(w.root, pid, own)
+	t.unixErr = inNetwork(w.root, pid, own, func() (err error) {
+		t.listening = listeners()
+		t.unix, err = dumpUnix()
+		return err
+	})
 	for _, s := range t.unix {
 		for _, client := range s.waiting {
 			t.accepts[client] = s.inode
 		}
 	}
+	return t
+}
+
+// fill reads the tables of the internet families. That of TCP takes the kernel ten milliseconds, as it looks through
+// each place where a connection may be.
+func (t *netTables) fill() {
+	if t.folder == "" {
+		return
+	}
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
-		b, _ := procfile.Read(fmt.Sprintf("%s/%d/net/%s", w.root, pid, table), maxSocketTable)
+		b, _ := procfile.Read(t.folder+table, maxSocketTable)
 		for line := range strings.Lines(string(b)) {
 			s, ok := procfs.ParseInetSocket(table, line)
 			if !ok {
@@ -76,7 +92,7 @@ func (w *waitFiles) tables(pid int) *netTables {
 			}
 		}
 	}
-	return t
+	t.folder = ""
 }
 
 // socket describes a socket of process pid, with its other end. It is nil for one that no table has.
@@ -85,6 +101,10 @@ func (w *waitFiles) socket(pid int, inode uint64) *waits.Endpoint {
 	if u := t.unix[uint32(inode)]; u != nil && inode>>32 == 0 {
 		return unixEndpoint(t, u)
 	}
+	if e := t.listening[inode]; e != nil {
+		return w.inetEndpoint(t, e) // which has no other end
+	}
+	t.fill()
 	if e := t.inet[inode]; e != nil {
 		return w.inetEndpoint(t, e)
 	}
@@ -206,6 +226,7 @@ func (w *waitFiles) elsewhere(mirror pair) (*inet, *netTables) {
 		}
 	}
 	for _, t := range w.sockets {
+		t.fill()
 		if e := t.pairs[mirror]; e != nil {
 			return e, t
 		}

@@ -28,10 +28,7 @@ func TCPBytes(pid int) (map[uint64]uint64, error) {
 	all := map[uint64]uint64{}
 	err := inNetwork("/proc", pid, own, func() error {
 		for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
-			request := make([]byte, 56) // struct inet_diag_req_v2
-			request[0], request[1], request[2] = family, unix.IPPROTO_TCP, 1<<(inetDiagInfo-1)
-			binary.NativeEndian.PutUint32(request[4:], ^uint32(0)) // all states
-			err := askSockets(request, func(body []byte) error {
+			err := askTCP(family, ^uint32(0), 1<<(inetDiagInfo-1), func(body []byte) error {
 				if len(all) >= maxUnixSockets {
 					return errTooManySockets
 				}
@@ -47,6 +44,15 @@ func TCPBytes(pid int) (map[uint64]uint64, error) {
 		return nil
 	})
 	return all, err
+}
+
+// askTCP has each be called with what is said of a TCP socket in one of some states, a bit each, with the attributes
+// that are asked for.
+func askTCP(family byte, states uint32, attributes byte, each func(body []byte) error) error {
+	request := make([]byte, 56) // struct inet_diag_req_v2
+	request[0], request[1], request[2] = family, unix.IPPROTO_TCP, attributes
+	binary.NativeEndian.PutUint32(request[4:], states)
+	return askSockets(request, each)
 }
 
 // parseTCPBytes reads struct inet_diag_msg with its attributes. It is false for a socket that nobody has open, and

@@ -63,13 +63,14 @@ func (t *Types) generator() uint16 {
 	return 0
 }
 
+// MayBeFlags reports whether the second word of a Map may be one of some words, of which this is the union: in front are
+// bits that say which elements an object has, where a pointer has none.
+func MayBeFlags(union uint64) bool { return union>>48 != 0 }
+
 // MayBeMap reports whether two words may be the first of the Map of such objects.
 func (l *Layout) MayBeMap(first, second uint64) bool {
-	const (
-		least = 5  // words of an object; a small integer behind a pointer, which are many, has none
-		flags = 48 // bits in front of those that say which elements it has; those of a pointer are 0
-	)
-	return MayRefer(first) && second>>flags != 0 && second>>(8*(l.Map.InstanceSize-8))&0xff >= least &&
+	const least = 5 // words of an object; a small integer behind a pointer, which are many, has none
+	return MayRefer(first) && MayBeFlags(second) && second>>(8*(l.Map.InstanceSize-8))&0xff >= least &&
 		l.suspendable(uint16(second>>(8*(l.Map.InstanceType-8)))) != NotSuspendable
 }
 

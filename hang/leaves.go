@@ -1,0 +1,128 @@
+package hang
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
+)
+
+// Tasks and async functions wait for each other without a thread: those that wait for no other one are leaves. They are
+// why a thread does not go on that waits in its event loop, or for a task.
+
+// leaves are the tasks and async functions of a program that wait for no other of them and for no time: those that
+// nothing lets go on first, then those that others wait for; nil if a task runs. timed says that one waits for a time,
+// and what then waits for work may be given some.
+func leaves(d *profile.Dump) (all []*profile.Fiber, timed bool) {
+	awaits := map[uint64]bool{}
+	for i := range d.Fibers {
+		for _, id := range d.Fibers[i].AwaitedBy {
+			awaits[id] = true
+		}
+	}
+	for i := range d.Fibers {
+		f := &d.Fibers[i]
+		switch {
+		case f.System || f.Wait == profile.FiberRuns:
+			continue
+		case f.TID != 0:
+			return nil, false
+		case f.Wait == profile.FiberTimer || sleeps(d, f):
+			timed = true
+		case !awaits[f.ID]:
+			all = append(all, f)
+		}
+	}
+	if timed {
+		all = slices.DeleteFunc(all, func(f *profile.Fiber) bool { return isWorker(d, f) })
+	}
+	slices.SortStableFunc(all, func(a, b *profile.Fiber) int {
+		return cmp.Or(cmp.Compare(lost(a), lost(b)), cmp.Compare(min(1, len(b.AwaitedBy)), min(1, len(a.AwaitedBy))))
+	})
+	return all, timed
+}
+
+// sleeps reports whether a task of asyncio waits for a time.
+func sleeps(d *profile.Dump, f *profile.Fiber) bool {
+	return hasInner(d, f, func(frame *profile.Frame) bool {
+		return frame.Func == "sleep" && strings.HasSuffix(frame.File, "/asyncio/tasks.py")
+	})
+}
+
+// isWorker reports whether a task waits for the next item of a queue.
+func isWorker(d *profile.Dump, f *profile.Fiber) bool {
+	return hasInner(d, f, func(frame *profile.Frame) bool {
+		return frame.Func == "Queue.get" && strings.HasSuffix(frame.File, "/asyncio/queues.py")
+	})
+}
+
+// awaitsShutdown reports whether an async method waits until somebody ends the program: of a host of .NET.
+func awaitsShutdown(d *profile.Dump, f *profile.Fiber) bool {
+	const waits = "Microsoft.Extensions.Hosting.HostingAbstractionsHostExtensions.WaitForShutdownAsync"
+	return hasInner(d, f, func(frame *profile.Frame) bool { return strings.HasPrefix(frame.Func, waits) })
+}
+
+// lost is 0 for what nobody lets go on.
+func lost(f *profile.Fiber) int {
+	if f.Wait == profile.FiberNobody {
+		return 0
+	}
+	return 1
+}
+
+// blamed are the fibers because of which a thread of process pid does not go on that waits for w.
+func (j *judging) blamed(pid int, w *profile.Wait) []*profile.Fiber {
+	of := j.of(pid)
+	switch {
+	case len(of.fibers) > 0:
+		return of.fibers
+	case len(of.leaves) > 0 && !of.leaves[0].IsAsync(), w != nil && w.Sort == profile.SortTask:
+		return of.leaves
+	}
+	return nil
+}
+
+// task says what s does, which waits for a task: by the async functions that wait.
+func (j *judging) task(s *sink, w *profile.Wait) {
+	of := j.of(s.pid)
+	words := j.awaiting(s.pid)
+	switch {
+	case of.hosts:
+		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal that ends it"
+	case words != "":
+		s.rank, s.kind, s.does = rankFibers, Waiting, "waits for "+words
+	case of.timed:
+		s.rank, s.kind, s.does = rankLoop, Unknown, "waits for async functions, and these for a time"+j.where(s.node)
+	default:
+		s.rank, s.kind, s.does = rankBlocked, j.blockedKind(s.node), j.blocked(s.node, w)
+	}
+}
+
+// awaiting says what async functions of process pid wait for, by the first that is the user's own, and which of its own
+// functions waits for that in the end; "" for nothing.
+func (j *judging) awaiting(pid int) string {
+	of := j.of(pid)
+	f, frame := culpritFiber(of.dump, of.leaves)
+	if frame == nil || !f.IsAsync() {
+		return ""
+	}
+	n := 0
+	for _, other := range of.leaves {
+		if other.State == f.State && other.Stack == f.Stack {
+			n++
+		}
+	}
+	words := text.Count(n, f.Kind) + " in " + place(frame)
+	for _, outer := range slices.Backward(fiberStack(of.dump, f).Frames) {
+		if isOwn(of.dump, &outer) {
+			if outer.Func != frame.Func {
+				words += " for " + place(&outer)
+			}
+			break
+		}
+	}
+	return words + fmt.Sprintf(" [%s]", text.Escape(f.State))
+}
