@@ -142,7 +142,8 @@ func chains(t *testing.T) map[string]string {
 }
 
 // TestTasks: tasks of each chain are listed as often as they are there, with their lines and what they await, beside
-// others that come and go; in all of several looks, with both schedulers, of the oldest and the newest tokio, optimized and not.
+// others that come and go; in all of several looks, with both schedulers, of the oldest and the newest tokio,
+// optimized and not.
 func TestTasks(t *testing.T) {
 	const n = 50
 	want := chains(t)
@@ -190,8 +191,8 @@ func compare(t *testing.T, d *profile.Dump, want map[string]string, n int) {
 // symbols, else without; it is said that more is not known.
 func TestWithoutLines(t *testing.T) {
 	const n = 10
-	futures := []string{"sleeper", "locker", "permitted", "reading", "handle_request", "consumer", "producer", "notified",
-		"joiner", "forever", "peer", "server", "selecting", "joining", "timed", "recursive"}
+	futures := []string{"sleeper", "locker", "permitted", "reading", "handle_request", "consumer", "producer",
+		"notified", "joiner", "forever", "peer", "server", "selecting", "joining", "timed", "recursive"}
 	for program, named := range map[string]bool{"tasks-nodebug": true, "tasks-stripped": false} {
 		t.Run(program, func(t *testing.T) {
 			d := dump(t, start(t, program, "multi", n))

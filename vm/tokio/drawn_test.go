@@ -179,11 +179,12 @@ func FuzzFibers(f *testing.F) {
 
 // TestNames: the future in the name of what drops a task, and the name of an async function.
 func TestNames(t *testing.T) {
+	const drop, core = "core::ptr::drop_in_place<", "tokio::runtime::task::core::"
 	for name, want := range map[string]string{
-		"core::ptr::drop_in_place<tokio::runtime::task::core::CoreStage<tasks::peer::{{closure}}>>":                "tasks::peer",
-		"core::ptr::drop_in_place<tokio::runtime::task::core::Cell<a::b<c, d>::{{closure}}, alloc::sync::Arc<e>>>": "a::b<c, d>",
-		"core::ptr::drop_in_place<tokio::runtime::task::core::Trailer>":                                            "",
-		"core::ptr::drop_in_place<tokio::runtime::task::core::Stage<fn(u8) -> u8>>":                                "fn(u8) -> u8",
+		drop + core + "CoreStage<tasks::peer::{{closure}}>>":                "tasks::peer",
+		drop + core + "Cell<a::b<c, d>::{{closure}}, alloc::sync::Arc<e>>>": "a::b<c, d>",
+		drop + core + "Trailer>":                                            "",
+		drop + core + "Stage<fn(u8) -> u8>>":                                "fn(u8) -> u8",
 	} {
 		if got := futureOf(name); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)

@@ -278,8 +278,8 @@ func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
 func (w *listing) branch(t *task, c *waiting, shared int) {
 	w.more++
 	w.r.stacks[w.more] = w.frames(c.frames[:len(c.frames)-shared])
-	w.out = append(w.out, snapshot.Fiber{Kind: profile.AsyncCall, ID: w.more, State: c.awaits.text(), Wait: c.awaits.wait(),
-		AwaitedBy: []uint64{t.id}})
+	w.out = append(w.out, snapshot.Fiber{Kind: profile.AsyncCall, ID: w.more, State: c.awaits.text(),
+		Wait: c.awaits.wait(), AwaitedBy: []uint64{t.id}})
 }
 
 // nameless adds a task of which it is not known where it waits.

@@ -152,7 +152,7 @@ func (b *book) waits(t *trace, ready bool) []waiting {
 		}
 		w := waiting{frames: inwards(polled[i].own)}
 		for k := range polled {
-			if w.frames[0].Line == 0 { // of what is inlined nothing is known: what it awaits may be one thing of several
+			if w.frames[0].Line == 0 { // what is inlined is not known: it may await one thing of several
 				break
 			}
 			if isSame(&polled[k], &polled[i], true) {
