@@ -262,8 +262,10 @@ func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
 		f.State, f.Wait = "ready to run", snapshot.FiberRuns
 	}
 	outer := slices.Clone(run.chain[0].frames[len(run.chain[0].frames)-shared:])
-	if n := len(outer); n > 0 && strings.HasPrefix(outer[n-1].Func, "{") { // inlined, of which only that much is known
-		outer[n-1].Func = cmp.Or(w.r.future(t.vtable), outer[n-1].Func)
+	future := profile.Frame{Func: w.r.future(t.vtable)}
+	if n := len(outer); n > 0 && strings.HasPrefix(outer[n-1].Func, "{") && !run.chain[0].within &&
+		!isLibrary(&future) { // inlined: the name of the future is that of its outermost function
+		outer[n-1].Func = future.Func
 	}
 	w.r.stacks[t.id] = w.frames(outer)
 	w.out = append(w.out, f)

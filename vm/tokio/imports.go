@@ -111,7 +111,7 @@ func alignedMemory(m *emulate.Machine, heap *bump) bool {
 	return true
 }
 
-// noTime is a clock that stands at 0, so that no time that a task waits for has come: one whose time has come was woken.
+// noTime is a clock that stands at 0: no time that a task waits for has come, as whose time has come was woken.
 func noTime(m *emulate.Machine, _ *bump) bool {
 	at := m.R[emulate.RSI]
 	m.R[emulate.RAX] = 0
