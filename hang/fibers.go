@@ -22,7 +22,7 @@ func stuckFibers(d *profile.Dump, timers bool) (stuck, all []*profile.Fiber) {
 	for i := range d.Fibers {
 		f := &d.Fibers[i]
 		switch {
-		case f.System, f.Kind == profile.AsyncCall:
+		case f.System, f.IsAsync():
 			continue
 		case isOfSignals(d, f): // it hands them to who receives
 			outside = true

@@ -79,7 +79,7 @@ func (j *judging) blamed(pid int, w *profile.Wait) []*profile.Fiber {
 	switch {
 	case len(of.fibers) > 0:
 		return of.fibers
-	case len(of.leaves) > 0 && of.leaves[0].Kind != profile.AsyncCall, w != nil && w.Sort == profile.SortTask:
+	case len(of.leaves) > 0 && !of.leaves[0].IsAsync(), w != nil && w.Sort == profile.SortTask:
 		return of.leaves
 	}
 	return nil
@@ -106,7 +106,7 @@ func (j *judging) task(s *sink, w *profile.Wait) {
 func (j *judging) awaiting(pid int) string {
 	of := j.of(pid)
 	f, frame := culpritFiber(of.dump, of.leaves)
-	if frame == nil || f.Kind != profile.AsyncCall {
+	if frame == nil || !f.IsAsync() {
 		return ""
 	}
 	n := 0

@@ -114,7 +114,7 @@ func (j *judging) hasTimer(pid int, w *profile.Wait) bool {
 	switch {
 	case w.Sort == profile.SortTask:
 		return of.timers && !of.timed
-	case len(of.leaves) > 0 && of.leaves[0].Kind != profile.AsyncCall && of.timed:
+	case len(of.leaves) > 0 && !of.leaves[0].IsAsync() && of.timed:
 		return false
 	case w.Mode == profile.WaitIdle:
 		return len(of.fibers) == 0 && of.timers

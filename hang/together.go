@@ -107,7 +107,7 @@ func (p *together) addFibers() {
 		return
 	}
 	if slices.ContainsFunc(p.dump.Fibers, func(f profile.Fiber) bool {
-		return f.Wait != "" && f.Kind != profile.AsyncCall
+		return f.Wait != "" && !f.IsAsync()
 	}) {
 		p.fibers, p.parked = stuckFibers(p.dump, p.timers)
 		p.changes = true

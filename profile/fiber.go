@@ -34,9 +34,15 @@ type Fiber struct {
 	Locals map[int][]Variable
 }
 
-// AsyncCall is the Kind of async functions of JavaScript that wait, one for the other: not of a thread of any sort, so
-// that none of them runs while it is listed.
-const AsyncCall = "async call"
+// Kinds of fibers that are async functions which wait: not of a thread of any sort, so that none of them runs while it
+// is listed, and others may go on that no list has.
+const (
+	AsyncCall = "async call" // functions that wait one for the other
+	AsyncTask = "async task" // those that an executor lets go on as one, as a task of tokio
+)
+
+// IsAsync reports whether f is async functions that wait.
+func (f *Fiber) IsAsync() bool { return f.Kind == AsyncCall || f.Kind == AsyncTask }
 
 // FiberStack is the stack of one or more fibers.
 type FiberStack struct {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,7 +52,13 @@ func start(t *testing.T, program, scheduler string, n int) int {
 // dump is a dump of process pid with all fibers.
 func dump(t *testing.T, pid int) *profile.Dump {
 	t.Helper()
-	out, err := exec.Command(fpstack, "--fibers=all", "--format=json", "-p", strconv.Itoa(pid)).Output()
+	return read(t, "--fibers=all", "-p", strconv.Itoa(pid))
+}
+
+// read is the dump that fpstack writes with those arguments.
+func read(t *testing.T, arguments ...string) *profile.Dump {
+	t.Helper()
+	out, err := exec.Command(fpstack, append([]string{"--format=json"}, arguments...)...).Output()
 	if len(out) == 0 {
 		t.Fatal(err)
 	}
@@ -137,11 +142,12 @@ func chains(t *testing.T) map[string]string {
 }
 
 // TestTasks: tasks of each chain are listed as often as they are there, with their lines and what they await, beside
-// others that come and go; in all of several looks, with both schedulers, of the oldest and the newest tokio.
+// others that come and go; in all of several looks, with both schedulers, of the oldest and the newest tokio,
+// optimized and not.
 func TestTasks(t *testing.T) {
 	const n = 50
 	want := chains(t)
-	for _, program := range []string{"tasks", "tasks-full", "tasks-1.28"} {
+	for _, program := range []string{"tasks", "tasks-full", "tasks-debug", "tasks-1.28"} {
 		for _, scheduler := range []string{"current", "multi"} {
 			t.Run(program+" "+scheduler, func(t *testing.T) {
 				pid := start(t, program, scheduler, n)
@@ -153,8 +159,10 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// passing are the functions of tasks that come and go.
-var passing = []string{"passing", "churn"}
+// isPassing reports whether a function is that of a task that comes and goes.
+func isPassing(name string) bool {
+	return strings.HasSuffix(name, "::passing") || strings.HasSuffix(name, "::churn")
+}
 
 func compare(t *testing.T, d *profile.Dump, want map[string]string, n int) {
 	t.Helper()
@@ -162,9 +170,7 @@ func compare(t *testing.T, d *profile.Dump, want map[string]string, n int) {
 	for i := range d.Fibers {
 		f := &d.Fibers[i]
 		frames := d.FiberStacks[f.Stack].Stack.Frames
-		if f.Missing != "" || len(frames) == 0 || slices.ContainsFunc(passing, func(name string) bool {
-			return strings.HasSuffix(frames[len(frames)-1].Func, "::"+name)
-		}) {
+		if f.Missing != "" || len(frames) == 0 || isPassing(frames[len(frames)-1].Func) {
 			continue
 		}
 		got[chain(d, f)]++
@@ -179,4 +185,56 @@ func compare(t *testing.T, d *profile.Dump, want map[string]string, n int) {
 			t.Errorf("%d of %q (%s), want %d", got[c], w, c, n)
 		}
 	}
+}
+
+// TestWithoutLines: tasks are listed without debug information, too: with the names of their futures where there are
+// symbols, else without; it is said that more is not known.
+func TestWithoutLines(t *testing.T) {
+	const n = 10
+	futures := []string{"sleeper", "locker", "permitted", "reading", "handle_request", "consumer", "producer",
+		"notified", "joiner", "forever", "peer", "server", "selecting", "joining", "timed", "recursive"}
+	for program, named := range map[string]bool{"tasks-nodebug": true, "tasks-stripped": false} {
+		t.Run(program, func(t *testing.T) {
+			d := dump(t, start(t, program, "multi", n))
+			got, waiting := map[string]int{}, 0
+			for i := range d.Fibers {
+				f := &d.Fibers[i]
+				frames := d.FiberStacks[f.Stack].Stack.Frames
+				if f.Wait == profile.FiberRuns || len(frames) == 0 {
+					continue
+				}
+				waiting++
+				if !strings.HasPrefix(f.State, "where it waits is not known") {
+					t.Errorf("task %d: %s", f.ID, f.State)
+				}
+				name := frames[len(frames)-1].Func
+				got[name[strings.LastIndexByte(name, ':')+1:]]++
+			}
+			for _, future := range futures {
+				if named && got[future] != n || !named && got[future] != 0 {
+					t.Errorf("%d of %s", got[future], future)
+				}
+			}
+			if least := n * len(futures); waiting < least || waiting > least+churning {
+				t.Errorf("%d tasks wait, want %d or %d more", waiting, least, churning)
+			}
+		})
+	}
+}
+
+// churning is how many tasks there are at the most that come and go.
+const churning = 21
+
+// TestKept: a saved dump and a core have the same chains as the process.
+func TestKept(t *testing.T) {
+	const n = 3
+	want := chains(t)
+	harness.Need(t, "gcore")
+	pid := start(t, "tasks", "multi", n)
+	dir := t.TempDir()
+	saved, core := filepath.Join(dir, "saved"), filepath.Join(dir, "core")
+	harness.Output(t, fpstack, "-p", strconv.Itoa(pid), "--save="+saved)
+	harness.Output(t, "gcore", "-o", core, strconv.Itoa(pid))
+	compare(t, read(t, saved), want, n)
+	compare(t, read(t, fmt.Sprintf("%s.%d", core, pid)), want, n)
 }

@@ -1,6 +1,7 @@
 package tokio
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/maphash"
 	"slices"
@@ -20,7 +21,7 @@ const (
 	// maxSteps bounds one dry run, instructions: 300 to 600 are usual.
 	maxSteps = 20_000
 	// maxRuns bounds the tasks that are run, and maxTraces the different ways that they take.
-	maxRuns   = 1 << 14
+	maxRuns   = 1 << 13
 	maxTraces = 1 << 12
 	// maxPages bounds the pages of code that are held.
 	maxPages = 1 << 10
@@ -72,9 +73,9 @@ type frameOf struct {
 	sp   uint64
 }
 
-func (r *Runtime) newDry(m *moment.Moment, t *snapshot.Thread) *dry {
-	d := &dry{r: r, moment: m, thread: t.TP, code: map[mem.Addr]*[2][]byte{}, slots: r.slots(),
-		seed: maphash.MakeSeed(), known: map[uint64]int{}}
+func (r *Runtime) newDry(t *snapshot.Thread) *dry {
+	d := &dry{r: r, thread: t.TP, code: map[mem.Addr]*[2][]byte{}, slots: r.slots(),
+		seed: maphash.MakeSeed(), known: map[uint64]int{}, seen: map[step]bool{}}
 	if in := r.table.Find(t.TP); in != nil {
 		d.local = mem.Span[mem.Addr]{Start: in.Start, End: in.End}
 	}
@@ -126,6 +127,9 @@ func (d *dry) read(b []byte, a uint64) bool {
 		return true
 	case d.local.Holds(at):
 		_, err := d.r.scratch.ReadMem(b, at)
+		if err == nil && d.r.image.Keep != nil {
+			d.r.image.Keep(mem.Range{Start: at, Data: bytes.Clone(b)})
+		}
 		return err == nil && d.r.budget.Spend(readCost)
 	}
 	got, ok := d.moment.Bytes(at, len(b))
@@ -180,7 +184,8 @@ func (d *dry) run(t *task) (number int, waits mem.Addr, err error) {
 	m := &d.machine
 	m.Forget()
 	m.R, m.X, m.Flags = [16]uint64{}, [16]emulate.Vector{}, emulate.Flags{}
-	d.heap, d.at, d.stack, d.seen, d.taken = bump{}, trace{}, d.stack[:0], map[step]bool{}, 0
+	d.heap, d.at, d.stack, d.taken = bump{}, trace{}, d.stack[:0], 0
+	clear(d.seen)
 	m.FSBase = uint64(d.thread)
 	if b, ok := d.moment.Bytes(t.at, headerSize); !ok || order.Uint64(b[headerState:]) != t.state {
 		return 0, 0, errChanged

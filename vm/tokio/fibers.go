@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
@@ -14,15 +15,8 @@ import (
 	"github.com/fpstack/fpstack/vm/moment"
 )
 
-const (
-	// taskKind is what tokio calls a fiber.
-	taskKind = "task"
-	// branchKind is one of several async functions that a task is in at once: each waits by itself.
-	branchKind = "async call"
-)
-
 // FiberKind implements vm.FiberLister.
-func (r *Runtime) FiberKind() string { return taskKind }
+func (r *Runtime) FiberKind() string { return profile.AsyncTask }
 
 // OpenFibers implements vm.FiberLister: it finds which types of tasks the program has.
 func (r *Runtime) OpenFibers() (present bool, err error) {
@@ -62,47 +56,86 @@ var (
 	errThread  = errors.New("no thread of the runtime is known")
 )
 
+const (
+	// batch is how many tasks are run before it is looked whether what they have read is still the same.
+	batch = 256
+	// maxPasses bounds how often a task is run that went on meanwhile.
+	maxPasses = 3
+)
+
 // runAll runs all tasks that wait.
 func (r *Runtime) runAll(tasks []task, s *snapshot.Snapshot) ([]ran, error) {
-	m := moment.New(r.scratch, nil, r.budget)
-	defer m.Close()
 	out := make([]ran, len(tasks))
+	var left []int
 	for i := range out {
-		out[i] = ran{trace: -1, why: errThread}
+		out[i] = ran{trace: -1}
+		switch {
+		case tasks[i].state&stateRunning != 0:
+		case len(left) == maxRuns:
+			out[i].why = errMany
+		default:
+			out[i].why = errThread
+			left = append(left, i)
+		}
 	}
-	d := r.dryOn(s, m, tasks)
+	d := r.dryOn(s, tasks)
 	if d == nil {
 		return out, nil
 	}
-	parts := make([]moment.Part, len(tasks))
-	m.Part()
-	for i := range tasks {
-		t := &tasks[i]
-		switch {
-		case t.state&stateRunning != 0:
-			out[i].why = nil
-		case i >= maxRuns:
-			out[i].why = errMany
-		default:
-			out[i].trace, out[i].waits, out[i].why = d.run(t)
-			if out[i].why != nil {
-				out[i].trace = -1
+	var err error
+	for range maxPasses {
+		var again []int
+		for part := range slices.Chunk(left, batch) {
+			err = errors.Join(err, d.runBatch(tasks, part, out))
+			for _, i := range part {
+				if out[i].why == errChanged && r.renew(&tasks[i]) {
+					again = append(again, i)
+				}
 			}
 		}
-		parts[i] = m.Part()
+		left = again
 	}
-	same := m.Settle()
-	for i := range out {
-		if out[i].trace >= 0 && !same[parts[i]] {
+	return out, errors.Join(r.chains(d, tasks, out), err)
+}
+
+// renew reads the state of a task again, and reports whether it waits.
+func (r *Runtime) renew(t *task) bool {
+	now, ok := r.read(t.at, t.vtable)
+	if !ok || now.id != t.id {
+		return false
+	}
+	t.state = now.state
+	return t.state&stateRunning == 0
+}
+
+// runBatch runs those tasks of which it was so at one moment what they have read.
+func (d *dry) runBatch(tasks []task, which []int, out []ran) error {
+	d.moment = moment.New(d.r.scratch, d.r.isMapped, d.r.budget)
+	defer d.moment.Close()
+	for _, i := range which {
+		o := &out[i]
+		if o.trace, o.waits, o.why = d.run(&tasks[i]); o.why != nil {
+			o.trace = -1
+		}
+		d.moment.Part()
+	}
+	same := d.moment.Settle()
+	for part, i := range which {
+		if out[i].trace >= 0 && !same[part] {
 			out[i] = ran{trace: -1, why: errChanged}
 		}
 	}
-	if r.image.Keep != nil {
-		for _, k := range m.Kept(func(p moment.Part) bool { return same[p] }) {
-			r.image.Keep(k)
+	if d.r.image.Keep != nil {
+		for _, k := range d.moment.Kept(func(p moment.Part) bool { return same[p] }) {
+			d.r.image.Keep(k)
 		}
 	}
-	return out, r.chains(d, tasks, out)
+	return d.moment.Err()
+}
+
+func (r *Runtime) isMapped(a mem.Addr) bool {
+	m := r.table.Find(a)
+	return m != nil && m.Perm&maps.Read != 0
 }
 
 // chains finds the chains of all runs: those of one trace are the same.
@@ -133,7 +166,9 @@ const maxThreads = 8
 
 // dryOn makes what runs tasks in the place of a thread of the runtime: the first in which one of the first tasks comes
 // to its end. It is nil if none does.
-func (r *Runtime) dryOn(s *snapshot.Snapshot, m *moment.Moment, tasks []task) *dry {
+func (r *Runtime) dryOn(s *snapshot.Snapshot, tasks []task) *dry {
+	m := moment.New(r.scratch, r.isMapped, r.budget)
+	defer m.Close()
 	var threads []*snapshot.Thread
 	for i := range s.Threads {
 		if t := &s.Threads[i]; t.HasTP && t.TP != 0 {
@@ -144,7 +179,8 @@ func (r *Runtime) dryOn(s *snapshot.Snapshot, m *moment.Moment, tasks []task) *d
 	const tried = 4
 	var first *dry
 	for _, t := range threads[:min(len(threads), maxThreads)] {
-		d := r.newDry(m, t)
+		d := r.newDry(t)
+		d.moment = m
 		if first == nil {
 			first = d
 		}
@@ -204,7 +240,7 @@ func (w *listing) all() {
 
 // task adds the fiber of t.
 func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
-	f := snapshot.Fiber{Kind: taskKind, ID: t.id, AwaitedBy: awaitedBy}
+	f := snapshot.Fiber{Kind: profile.AsyncTask, ID: t.id, AwaitedBy: awaitedBy}
 	switch {
 	case t.state&stateRunning != 0:
 		f.State, f.Wait, f.Missing = "runs", snapshot.FiberRuns, "its stack is that of the thread which runs it"
@@ -216,6 +252,9 @@ func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
 	}
 	shared := len(run.chain[0].frames)
 	f.State, f.Wait = run.chain[0].awaits.text(), run.chain[0].awaits.wait()
+	if run.chain[0].frames[0].Line == 0 {
+		f.State = "where it waits is not known: there are no line tables"
+	}
 	if len(run.chain) > 1 {
 		f.State, f.Wait, shared = "awaits other async calls", snapshot.FiberFuture, common(run.chain)
 	}
@@ -223,8 +262,10 @@ func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
 		f.State, f.Wait = "ready to run", snapshot.FiberRuns
 	}
 	outer := slices.Clone(run.chain[0].frames[len(run.chain[0].frames)-shared:])
-	if n := len(outer); n > 0 && strings.HasPrefix(outer[n-1].Func, "{") { // inlined, of which only that much is known
-		outer[n-1].Func = cmp.Or(w.r.future(t.vtable), outer[n-1].Func)
+	future := profile.Frame{Func: w.r.future(t.vtable)}
+	if n := len(outer); n > 0 && strings.HasPrefix(outer[n-1].Func, "{") && !run.chain[0].within &&
+		!isLibrary(&future) { // inlined: the name of the future is that of its outermost function
+		outer[n-1].Func = future.Func
 	}
 	w.r.stacks[t.id] = w.frames(outer)
 	w.out = append(w.out, f)
@@ -235,12 +276,12 @@ func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
 	}
 }
 
-// branch adds one of several chains that t waits in, without what they share.
+// branch adds one of several chains that t waits in, without what they share: each waits by itself.
 func (w *listing) branch(t *task, c *waiting, shared int) {
 	w.more++
 	w.r.stacks[w.more] = w.frames(c.frames[:len(c.frames)-shared])
-	w.out = append(w.out, snapshot.Fiber{Kind: branchKind, ID: w.more, State: c.awaits.text(), Wait: c.awaits.wait(),
-		AwaitedBy: []uint64{t.id}})
+	w.out = append(w.out, snapshot.Fiber{Kind: profile.AsyncCall, ID: w.more, State: c.awaits.text(),
+		Wait: c.awaits.wait(), AwaitedBy: []uint64{t.id}})
 }
 
 // nameless adds a task of which it is not known where it waits.

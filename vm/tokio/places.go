@@ -15,11 +15,14 @@ import (
 type place struct {
 	own   []profile.Frame // outermost first
 	inner []profile.Frame // of libraries, inside the last of own, outermost first
+	// within says that a library lies between the task and the first of own: the future of the task is the library's.
+	within bool
 }
 
 // waiting is a chain of async functions, innermost first, with what the innermost waits for.
 type waiting struct {
 	frames []profile.Frame
+	within bool // as that of its place
 	awaits awaited
 }
 
@@ -85,6 +88,7 @@ func (b *book) place(t *trace, s step) place {
 	add := func(frames []profile.Frame) {
 		for _, f := range frames {
 			if isLibrary(&f) {
+				p.within = p.within || len(p.own) == 0 && isForeign(&f)
 				p.inner = append(p.inner, f)
 				continue
 			}
@@ -126,6 +130,12 @@ func isLibrary(f *profile.Frame) bool {
 	return !ok || slices.Contains(libraries, crate)
 }
 
+// isForeign reports whether f, of a library, is neither of tokio nor of Rust itself.
+func isForeign(f *profile.Frame) bool {
+	return strings.Contains(f.File, "/registry/src/") && !strings.Contains(f.File, "/tokio-") ||
+		strings.Contains(f.File, "/git/checkouts/") || strings.Contains(f.File, "/vendor/")
+}
+
 // waits are the chains in which t waits, the one that was polled first in front. Of a task that was made to go on
 // meanwhile only that is where it waited: what follows is what it would do next. In all others a function polls at one
 // place alone, so that places are told apart by their lines, too: names of inlined functions may be the same.
@@ -150,8 +160,11 @@ func (b *book) waits(t *trace, ready bool) []waiting {
 			slices.ContainsFunc(polled[:i], func(p place) bool { return isSame(&p, &polled[i], true) }) {
 			continue
 		}
-		w := waiting{frames: inwards(polled[i].own)}
+		w := waiting{frames: inwards(polled[i].own), within: polled[i].within}
 		for k := range polled {
+			if w.frames[0].Line == 0 { // what is inlined is not known: it may await one thing of several
+				break
+			}
 			if isSame(&polled[k], &polled[i], true) {
 				w.awaits.add(polled[k].inner)
 			}
@@ -172,7 +185,7 @@ func notPolled(all []place) []waiting {
 	for i := range all {
 		last := len(all[i].own) - 1
 		if !goesOn(all, i, false) && (len(out) == 0 || all[i].own[last].Line != 0) {
-			out = []waiting{{frames: inwards(all[i].own)}}
+			out = []waiting{{frames: inwards(all[i].own), within: all[i].within}}
 		}
 	}
 	return out

@@ -79,6 +79,9 @@ func (r *Runtime) find() *list {
 				return true
 			}
 			l.tasks = append(l.tasks, t)
+			r.keep(t.at, headerSize)
+			r.keep(t.at+mem.Addr(t.vtable.id), wordSize)
+			r.keepLinks(t.at, t.vtable)
 			return true
 		})
 	})
@@ -151,7 +154,27 @@ func (r *Runtime) leads(neighbour uint64, offset int64, to mem.Addr) bool {
 		return false
 	}
 	back, ok := r.word(mem.Addr(neighbour) + mem.Addr(of.trailer+offset))
-	return ok && mem.Addr(back) == to
+	if !ok || mem.Addr(back) != to {
+		return false
+	}
+	r.keep(mem.Addr(neighbour)+headerVtable, wordSize)
+	r.keepLinks(mem.Addr(neighbour), of)
+	return true
+}
+
+// keepLinks keeps with a snapshot what says which neighbours the task at a has, and keep n bytes at a.
+func (r *Runtime) keepLinks(a mem.Addr, of *vtable) {
+	r.keep(a+mem.Addr(of.trailer), trailerNext+wordSize)
+}
+
+func (r *Runtime) keep(a mem.Addr, n int) {
+	if r.image.Keep == nil {
+		return
+	}
+	b := make([]byte, n)
+	if _, err := r.scratch.ReadMem(b, a); err == nil {
+		r.image.Keep(mem.Range{Start: a, Data: b})
+	}
 }
 
 // vtableAt is the table at a, nil if none is. They are in the order of their addresses.

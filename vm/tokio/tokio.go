@@ -65,12 +65,16 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	if !worthSearching(len(data), comment) || !bytes.Contains(data, mark) {
 		return nil, nil
 	}
+	return newRuntime(m, image), nil
+}
+
+func newRuntime(m *module.Module, image module.Image) *Runtime {
 	r := &Runtime{m: m, image: image, scratch: image.Scratch, budget: image.Budget, symbols: symbol.New(m),
 		names: map[mem.Addr]string{}, sites: sites.NewTable[profile.Frame, profile.Frame](image.Budget, maxSites)}
 	if r.scratch == nil {
 		r.scratch = image.Memory
 	}
-	return r, nil
+	return r
 }
 
 // String names the runtime in messages.

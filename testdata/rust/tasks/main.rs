@@ -1,7 +1,7 @@
 // Tasks of known chains, each in one kind of wait, beside others that come and go. A line whose comment is
 // "KIND N" is where function N of a chain, from the innermost, waits.
 //
-//   tasks SCHEDULER COUNT      SCHEDULER: current, multi; COUNT: tasks of each kind
+//   tasks SCHEDULER COUNT [MB]   SCHEDULER: current, multi; COUNT: tasks of each kind; MB: of a heap beside them
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -253,6 +253,8 @@ async fn run(count: usize) {
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let count = args[2].parse().unwrap();
+    let heap: usize = args.get(3).map_or(0, |s| s.parse().unwrap());
+    let _heap: Vec<Vec<usize>> = (0..heap << 8).map(|n| vec![n; 512]).collect();
     let runtime = match args[1].as_str() {
         "current" => tokio::runtime::Builder::new_current_thread().enable_all().build(),
         _ => tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build(),
