@@ -586,3 +586,42 @@ func TestEveryTestRoomIsRun(t *testing.T) {
 		t.Errorf("%d rooms of tests", len(rooms))
 	}
 }
+
+// TestWorstSentences holds that what docs/dev/words.md has on the left is in no text of the program and on no other
+// page.
+func TestWorstSentences(t *testing.T) {
+	const list = "docs/dev/words.md"
+	page, err := os.ReadFile(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var worst []string
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(line, " | ")
+		if left, ok := strings.CutPrefix(cells[0], "| "); ok && len(cells) == 2 && left != "was" {
+			worst = append(worst, left)
+		}
+	}
+	if len(worst) < 23 {
+		t.Fatalf("%s has %d sentences, want the 23 that were worst and those found since", list, len(worst))
+	}
+	for _, path := range written(t) {
+		ext := filepath.Ext(path)
+		if path == list || strings.HasSuffix(path, "_test.go") || !slices.Contains([]string{".go", ".md", ".js"}, ext) {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		joined := unbroken.ReplaceAllString(string(text), " ")
+		for _, sentence := range worst {
+			if strings.Contains(joined, sentence) {
+				t.Errorf("%s says %q; %s has a better sentence", path, sentence, list)
+			}
+		}
+	}
+}
+
+// unbroken is where a sentence goes on in the next line: of text, of a comment, of a string in two parts.
+var unbroken = regexp.MustCompile(` ?"?(?: \+)?\n[\t ]*(?:// |"|> )?`)

@@ -135,7 +135,7 @@ type Agent struct {
 	met       int // targets so far
 	intervals int
 	lastTake  time.Time
-	trouble   error // why the last profile was not had
+	trouble   error // why the last profile could not be made
 	window    usage // of the last intervals
 	share     float64
 }

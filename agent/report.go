@@ -23,7 +23,7 @@ type Report struct {
 	Memory    int64          // bytes
 	Budget    float64        // what Share may be, 0: anything
 	Stores    []StoreReport
-	Trouble   error // why the last interval was not had, nil if it was
+	Trouble   error // why the last profile could not be made, nil if it was
 }
 
 // StoreReport is what became of profiles for one store.

@@ -106,7 +106,7 @@ func (s *caseSampler) Sample(ctx context.Context, pid int, tids []int) (*profile
 	}
 	got, err := s.d.sample(ctx, pid)
 	if got != nil {
-		got.Notes = append(got.Notes, dumpNotes(got)...)
+		got.Notes = append(got.Notes, dumpNotes(got, &s.d.o.namingOptions)...)
 	}
 	if err != nil && !hasEnded(err) {
 		if line := remedy(err); line != "" {

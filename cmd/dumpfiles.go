@@ -218,7 +218,7 @@ func (j *symbolizing) reader(in *kept) func() (*profile.Dump, error) {
 	return func() (*profile.Dump, error) {
 		d, err := replay.Next()
 		if err == nil {
-			d.Notes = append(d.Notes, dumpNotes(d)...)
+			d.Notes = append(d.Notes, dumpNotes(d, &j.o.namingOptions)...)
 			j.missing = reportMissing(j.app, d) || j.missing
 		}
 		return d, err

@@ -74,7 +74,7 @@ func (d *dumping) report(got *profile.Dump, err error) *profile.Dump {
 		return nil
 	}
 	d.shown++
-	got.Notes = append(got.Notes, dumpNotes(got)...)
+	got.Notes = append(got.Notes, dumpNotes(got, &d.o.namingOptions)...)
 	if !slices.Contains([]string{"text", "json"}, d.o.format.word) { // which have a place for them
 		for _, note := range got.Notes {
 			fmt.Fprintf(d.stderr, "fpstack: %s\n", text.Message(note))

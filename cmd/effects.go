@@ -32,11 +32,11 @@ var rules = map[string][]rule{
 	"fpstack": dumpRules, "dump": dumpRules,
 	"record": slices.Concat(sampleRules, profileRules, []rule{
 		{options: "tid dotnet-perf-map", not: ofCommand, why: "it is about a process that runs already"},
-		{options: "no-source", only: "format=html", why: "pages alone have source lines"},
+		{options: "no-source", only: "format=html", why: "only pages have source lines"},
 		{options: "quiet", not: "verbose", why: "one says less, the other more"},
 		{options: "color=always", not: "quiet", why: "there is no summary"},
 		{options: "push-header", only: "push", why: "it is sent to a store"},
-		{options: "type threads fold", not: "format=none", why: "the recording is sent and not written"},
+		{options: "type threads", not: "format=none", why: "the recording is sent and not written"},
 	}),
 	"top": slices.Concat(sampleRules, []rule{
 		{options: "tid", not: ofCommand, why: "its thread ids are not known yet"},
@@ -51,7 +51,7 @@ var rules = map[string][]rule{
 		{options: "watch looks children report", only: ofProcess, why: "it is about a process that runs"},
 		{options: "sysroot", not: ofProcess, why: "it says where the files of a core are"},
 		{options: "idle idle-cpu idle-output deadline", only: "watch", why: "nothing waits for it"},
-		{options: "every", only: "looks", why: "how often is not said"},
+		{options: "every", only: "looks", why: "the number of looks is not given"},
 		{options: "report-env", only: "report", why: "it says what is in the report"},
 	}),
 	"run": slices.Concat(nameRules, []rule{
@@ -89,7 +89,7 @@ var profileRules = []rule{
 	{options: "min-share all waits", only: "format=html|format=svg", why: "it is about a flame graph"},
 	{options: "title", only: "format=html|format=svg|format=speedscope", why: "the format has no heading"},
 	{options: "threads", only: "format=html|format=svg|format=folded", why: "the format has the threads anyway"},
-	{options: "open", only: "format=html|format=svg", why: "a browser shows flame graphs alone"},
+	{options: "open", only: "format=html|format=svg", why: "a browser shows only flame graphs"},
 }
 
 // dumpRules are those of a dump.
@@ -152,13 +152,29 @@ func (r *rule) check(holds map[string]bool) error {
 		}
 		needed := strings.Split(r.only, "|")
 		if !slices.ContainsFunc(needed, func(other string) bool { return holds[other] }) {
-			for i := range needed {
-				needed[i] = spelled(needed[i])
-			}
-			return fmt.Errorf("%s without %s: %s", spelled(option), strings.Join(needed, " or "), r.why)
+			return fmt.Errorf("%s without %s: %s", spelled(option), anyOf(needed, spelled), r.why)
 		}
 	}
 	return nil
+}
+
+// anyOf lists circumstances, as spell writes each: "gdb, folded or pprof output".
+func anyOf(circumstances []string, spell func(string) string) string {
+	const formats = " output"
+	words := make([]string, len(circumstances))
+	for i := range words {
+		words[i] = spell(circumstances[i])
+	}
+	last := len(words) - 1
+	for i := range last {
+		if strings.HasSuffix(words[i], formats) && strings.HasSuffix(words[last], formats) {
+			words[i] = strings.TrimSuffix(words[i], formats)
+		}
+	}
+	if last < 1 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // spelled is how a person writes a circumstance.
@@ -167,6 +183,8 @@ func spelled(circumstance string) string {
 	switch {
 	case strings.Contains(name, " "):
 		return circumstance
+	case circumstance == "format=none":
+		return "--push alone"
 	case name == "format":
 		return value + " output"
 	case valued:

@@ -19,7 +19,7 @@ func newFibers() choice {
 	return choice{"WHICH", "auto", []word{
 		{"auto", "in text and JSON, where all threads are stopped at one instant"},
 		{"all", "in every format, for as long as --max-pause allows"},
-		{"none", "threads alone"}}}
+		{"none", "threads only"}}}
 }
 
 // register adds the flags to f.

@@ -71,7 +71,7 @@ for in the end, or what moves, and where. Nothing is ended.`,
 	f.BoolVar(&o.children, "children", true, "also all processes below them, the whole tree; =false leaves them out")
 	o.watch.register(f)
 	f.IntVar(&o.looks, "looks", 0, "look `N` times, 2 to 100; usually 3 or 4 times")
-	f.Var(&o.every, "every", "with --looks: each `TIME`; 1s where it is not given")
+	f.Var(&o.every, "every", "with --looks: look every `TIME`; 1s if not given")
 	o.shownOptions.register(f, textOrJSON(), "show all stacks, and how each frame was found")
 	o.reportOptions.register(f)
 	o.namingOptions.register(f)

@@ -33,7 +33,7 @@ func (o *watchOptions) register(f *pflag.FlagSet) {
 		"output; 1m where there is no limit")
 	f.Var(&o.idleCPU, "idle-cpu", "with --watch: a process that uses less than this `SHARE` of a CPU is idle")
 	f.Var((*seconds)(&o.limits.Silent), "idle-output", "with --watch: they write nothing for this `TIME`")
-	f.Var((*seconds)(&o.limits.Deadline), "deadline", "with --watch: in this `TIME` at the latest")
+	f.Var((*seconds)(&o.limits.Deadline), "deadline", "with --watch: judge after this `TIME` at the latest")
 }
 
 // settle fills in the limit that is meant where none is given.

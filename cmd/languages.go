@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"path"
 	"slices"
 
 	"github.com/fpstack/fpstack/profile"
@@ -11,24 +12,47 @@ import (
 const nearNote = "where compiled Java was interrupted, line and inlined functions are those of the next call or loop " +
 	"end; a JVM with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints describes more places"
 
+// madeNote is said of JavaScript in files of another language, where no source map is read: node itself runs TypeScript
+// with the lines that it has, and tools that translate it name the file that they read.
+const madeNote = "lines of TypeScript and the like may be those of the JavaScript made from it: --names full reads " +
+	"source maps"
+
+// isMade reports whether f is JavaScript that stands in a file of another language.
+func isMade(f profile.Frame) bool {
+	return f.Kind == profile.JavaScript && f.Line > 0 &&
+		slices.Contains([]string{".ts", ".tsx", ".mts", ".cts", ".jsx", ".vue", ".svelte"}, path.Ext(f.File))
+}
+
 func isNear(f profile.Frame) bool { return f.Near }
 
 // dumpNotes say which languages' frames are missing from d, or inexact.
-func dumpNotes(d *profile.Dump) []string {
-	notes := unshown.InDump(d)
-	if slices.ContainsFunc(d.Threads, func(t profile.Thread) bool {
-		return slices.ContainsFunc(t.Stack.Frames, isNear)
-	}) {
-		notes = append(notes, nearNote)
+func dumpNotes(d *profile.Dump, o *namingOptions) []string {
+	var stacks []*profile.Stack
+	for i := range d.Threads {
+		stacks = append(stacks, &d.Threads[i].Stack)
 	}
-	return notes
+	for i := range d.FiberStacks {
+		stacks = append(stacks, &d.FiberStacks[i].Stack)
+	}
+	return o.notes(unshown.InDump(d), func(is func(profile.Frame) bool) bool {
+		return slices.ContainsFunc(stacks, func(s *profile.Stack) bool { return slices.ContainsFunc(s.Frames, is) })
+	})
 }
 
 // profileNotes say the same of p.
-func profileNotes(p *profile.Profile) []string {
-	notes := unshown.InProfile(p)
-	if slices.ContainsFunc(p.Frames, isNear) {
+func profileNotes(p *profile.Profile, o *namingOptions) []string {
+	return o.notes(unshown.InProfile(p), func(is func(profile.Frame) bool) bool {
+		return slices.ContainsFunc(p.Frames, is)
+	})
+}
+
+// notes adds to notes what is to be said of frames; has reports whether there is such a one.
+func (o *namingOptions) notes(notes []string, has func(func(profile.Frame) bool) bool) []string {
+	if has(isNear) {
 		notes = append(notes, nearNote)
+	}
+	if !o.allLines() && !o.noLines() && has(isMade) {
+		notes = append(notes, madeNote)
 	}
 	return notes
 }

@@ -39,7 +39,7 @@ func newNamesLevel() choice {
 	return choice{"LEVEL", "lines", []word{
 		{"full", "also lines that take long to read: of the C library, of files above 128 MB, and by source maps"},
 		{"lines", "functions, inlined calls, files and lines"},
-		{"functions", "functions alone"},
+		{"functions", "functions only"},
 		{"none", "addresses and module+offset"}}}
 }
 

@@ -364,7 +364,7 @@ func (r *recording) show(ctx context.Context) {
 // finish writes p and the summary, and reports whether it is all.
 func (r *recording) finish(p *profile.Profile) error {
 	stats := r.rec.Stats()
-	stats.Notes = append(slices.Clip(stats.Notes), profileNotes(p)...)
+	stats.Notes = append(slices.Clip(stats.Notes), profileNotes(p, &r.o.namingOptions)...)
 	p.Comments = append(p.Comments, remarks(&stats)...)
 	p.Command = r.command
 	if p.Command == nil {

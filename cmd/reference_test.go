@@ -96,7 +96,7 @@ func writeRules(b *bytes.Buffer, command string) {
 		if i == 0 {
 			b.WriteString("\nRefused:\n\n")
 		}
-		var options, others []string
+		var options []string
 		for _, o := range strings.Fields(r.options) {
 			options = append(options, code(o))
 		}
@@ -104,10 +104,7 @@ func writeRules(b *bytes.Buffer, command string) {
 		if r.only != "" {
 			word, from = " without ", r.only
 		}
-		for _, o := range strings.Split(from, "|") {
-			others = append(others, code(o))
-		}
-		item(b, 0, strings.Join(options, ", ")+word+strings.Join(others, " or ")+": "+r.why)
+		item(b, 0, strings.Join(options, ", ")+word+anyOf(strings.Split(from, "|"), code)+": "+r.why)
 	}
 }
 

@@ -150,7 +150,7 @@ wrote and a dump in JSON are shown by their name.`,
 	c.SetErr(a.stderr)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	o.register(c)
-	c.Flags().BoolVar(&onlyVersion, "version", false, "print the version, commit and what is covered")
+	c.Flags().BoolVar(&onlyVersion, "version", false, "print the version, commit and what is supported")
 	sections(c.Flags(), "version", "About fpstack")
 	c.SetHelpFunc(a.showHelp)
 	c.PersistentPreRunE = a.checkLimits

@@ -77,7 +77,7 @@ limits and terminal, and its exit status is passed on; 124 after a limit.`,
 }
 
 func (o *runOptions) register(f *pflag.FlagSet) {
-	f.Var(&o.deadline, "deadline", "CMD may take this `TIME|auto`; auto: what the CI system says, less a margin")
+	f.Var(&o.deadline, "deadline", "CMD may run for `TIME|auto`; auto: the limit of the CI system, less a margin")
 	f.Var((*seconds)(&o.limits.Warn), "warn", "after this `TIME` say what CMD is doing, and go on")
 	f.Var((*seconds)(&o.limits.Idle), "idle", "CMD may be idle for this `TIME`; no CPU, no data, no output")
 	f.Var(&o.idleCPU, "idle-cpu", "a process that uses less than this `SHARE` of a CPU is idle")
@@ -87,11 +87,11 @@ func (o *runOptions) register(f *pflag.FlagSet) {
 	f.Var((*seconds)(&o.grace), "grace", "on SIGTERM, SIGINT or SIGHUP to fpstack, first say what CMD is "+
 		"doing, for this `TIME` at most")
 	f.VarP(&o.signal, "signal", "s", "the `SIGNAL` that ends CMD and all below it after a limit, as INT")
-	f.Var((*seconds)(&o.killAfter), "kill-after", "what has not ended `TIME` after that gets SIGKILL")
+	f.Var((*seconds)(&o.killAfter), "kill-after", "after this further `TIME` send SIGKILL to what still runs")
 	f.BoolVar(&o.preserve, "preserve-status", false, "after a limit too, exit with the status of CMD, not with 124")
 	f.Var(&o.leftovers, "leftovers", "processes that CMD leaves behind")
-	f.BoolVar(&o.ownDumps, "signal-runtimes", false, "before the end ask Java and Go for dumps of their own, by "+
-		"SIGQUIT; Go programs end by it")
+	f.BoolVar(&o.ownDumps, "signal-runtimes", false, "before ending CMD ask Java and Go for their own dumps, by "+
+		"SIGQUIT; it ends Go programs")
 	o.reportOptions.register(f)
 	o.cores.register(f)
 	o.namingOptions.register(f)

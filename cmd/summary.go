@@ -130,7 +130,7 @@ func remarks(s *sampler.Stats) []string {
 	if s.Behind > 0 {
 		add("%s lost: stacks came faster than they could be unwound", were(s.Behind, "sample"))
 	}
-	if s.MaxOverhead > 0 && s.Overhead > s.MaxOverhead {
+	if s.MaxOverhead > 0 && s.Overhead > s.MaxOverhead && s.BackedOff == 0 { // else a note says it
 		add("fpstack used %s of one CPU, more than --max-overhead %.3g %%: sampling less often does not "+
 			"lower what it takes to start, to follow many threads and to read symbols",
 			text.Percent(s.Overhead, 1, 1), 100*s.MaxOverhead)

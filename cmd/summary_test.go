@@ -49,6 +49,15 @@ func TestRemarks(t *testing.T) {
 	}
 }
 
+// TestOverheadOnce: that a recording took more than it may is said once, by the rate that was lowered for it.
+func TestOverheadOnce(t *testing.T) {
+	s := &sampler.Stats{Overhead: 0.06, MaxOverhead: 0.05, BackedOff: 1,
+		Notes: []string{"sampling at 70 of 99 Hz at times"}}
+	if got := remarks(s); len(got) != 1 || got[0] != s.Notes[0] {
+		t.Errorf("got %q, want the note alone", got)
+	}
+}
+
 // TestShortText: what runtimes did not get is said with -v alone, and is no remark, which the written profile has.
 func TestShortText(t *testing.T) {
 	s := &sampler.Stats{Short: 1200, Shortfall: "toy: memory was not copied"}
@@ -93,7 +102,8 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// TestSummarized: a summary is of what a page opens with: what ran, and where most of that is a language's, its functions.
+// TestSummarized: a summary is of what a page opens with: what ran, and where most of that is a language's, its
+// functions.
 func TestSummarized(t *testing.T) {
 	b := profile.NewBuilder(profile.SamplesCount, profile.WallTime)
 	loads := b.Child(0, b.Frame(profile.Frame{Func: "loads", Kind: profile.Python, Module: -1}))
@@ -113,15 +123,16 @@ func TestSummarized(t *testing.T) {
 		of     int64
 		folded bool
 	}{
-		{"auto", false, "loads", 100, true}, {"native", false, "loads", 100, true}, {"none", false, "scan_once", 100, false},
+		{"auto", false, "loads", 100, true}, {"native", false, "loads", 100, true},
+		{"none", false, "scan_once", 100, false},
 		{"auto", true, "futex", 1000, true}, {"none", true, "futex", 1000, false},
 	} {
 		o := &viewOptions{waits: tt.waits, fold: choice{word: tt.fold}}
 		got, note := summarized(p, o)
 		hot := profile.Hottest(got, 1)[0].Name
 		if hot != tt.hot || got.Totals()[1] != tt.of || (note != "") != tt.folded {
-			t.Errorf("--fold %s, waits %v: %s of %d, %q; want %s of %d, a note %v", tt.fold, tt.waits, hot, got.Totals()[1],
-				note, tt.hot, tt.of, tt.folded)
+			t.Errorf("--fold %s, waits %v: %s of %d, %q; want %s of %d, a note %v", tt.fold, tt.waits, hot,
+				got.Totals()[1], note, tt.hot, tt.of, tt.folded)
 		}
 	}
 	only := profile.NewBuilder(profile.WallTime)

@@ -85,7 +85,7 @@ second or, with --once, one time.`,
 	f.Var(&o.sort, "sort", "column that orders the rows")
 	f.Var(&o.by, "by", "what a row shows")
 	o.fold = foldChoice()
-	f.Var(&o.fold, "fold", "frames to add to those that called them")
+	f.Var(&o.fold, "fold", "whether native code counts as what called it")
 	f.BoolVar(&o.idle, "idle", false, "also show threads that wait in the kernel")
 	f.StringVar(&o.filter, "filter", "", "rows to show: a regular `EXPRESSION`, module:RE or thread:RE")
 	f.Var((*seconds)(&o.window), "window", "`TIME` that the table covers, 1s to 1h")
@@ -179,7 +179,7 @@ func (a *app) showTop(ctx context.Context, r *sampler.Recorder, o *topOptions, l
 		cancel()
 		<-done
 	}()
-	opt, source := o.view(title), &recorded{Recorder: r}
+	opt, source := o.view(title), &recorded{Recorder: r, naming: &o.namingOptions}
 	if o.gil && len(o.command) == 0 && !slices.ContainsFunc(o.pids, hasPython) {
 		source.unshown = append(source.unshown, "no Python was found: --gil shows nothing else")
 	}
@@ -257,13 +257,14 @@ func (o *samplingOptions) sampler(ctx context.Context, finder *debugfile.Finder)
 // recorded is a Recorder as top wants it.
 type recorded struct {
 	*sampler.Recorder
+	naming  *namingOptions
 	unshown []string // of all takes, each once
 }
 
 func (r *recorded) Take() (*profile.Profile, error) {
 	p, err := r.Recorder.Take()
 	if err == nil {
-		for _, note := range profileNotes(p) {
+		for _, note := range profileNotes(p, r.naming) {
 			if !slices.Contains(r.unshown, note) && len(r.unshown) < maxUnshown {
 				r.unshown = append(r.unshown, note)
 			}

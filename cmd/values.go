@@ -120,7 +120,7 @@ type unwindMode struct{ choice }
 
 func newUnwindMode() unwindMode {
 	return unwindMode{choice{"HOW", "auto", []word{
-		{"auto", "unwind tables, then frame pointers and the instructions"}, {"fp", "frame pointers alone"}}}}
+		{"auto", "unwind tables, then frame pointers and the instructions"}, {"fp", "frame pointers only"}}}}
 }
 
 func (m *unwindMode) mode() unwind.Mode {

@@ -43,7 +43,7 @@ programs are covered. The first line has a fixed form:
 			return err
 		},
 	}
-	c.Flags().BoolVar(&withLicenses, "licenses", false, "print the licences of all that it is linked from")
+	c.Flags().BoolVar(&withLicenses, "licenses", false, "print the licences of the code in this program")
 	return c
 }
 

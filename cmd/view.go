@@ -20,7 +20,7 @@ func (o *viewOptions) register(f *pflag.FlagSet) {
 	f.Var(&o.minShare, "min-share", "svg, html: leave out frames below this `SHARE`")
 	f.BoolVar(&o.all, "all", false, "svg, html: every frame, not only the largest 500,000")
 	o.fold = foldChoice()
-	f.Var(&o.fold, "fold", "frames to add to those that called them")
+	f.Var(&o.fold, "fold", "whether native code counts as what called it")
 	f.BoolVar(&o.waits, "waits", false, "svg, html: open with waits shown, not folded away")
 	f.StringVar(&o.title, "title", "", "svg, html, speedscope: `TEXT` of the heading; by default the command")
 }
@@ -28,7 +28,8 @@ func (o *viewOptions) register(f *pflag.FlagSet) {
 // foldChoice is the value of --fold.
 func foldChoice() choice {
 	return choice{"WHAT", "auto", []word{
-		{"auto", "as native in top, in the summary and as a page opens, if most of what ran is a language's; else as none"},
-		{"native", "native code below a function of a language is that function's"},
-		{"none", "every frame is its own"}}}
+		{"auto", "native for top, the summary and the first view of a page, if most of the time is in functions of " +
+			"a language; else none"},
+		{"native", "native code counts as the function of a language that called it"},
+		{"none", "every frame counts as itself"}}}
 }

@@ -136,7 +136,7 @@ var kindMarks = []struct {
 	kind    profile.Kind
 	inlined bool
 }{
-	{"_[k]", profile.Kernel, false},
+	{kernelMark, profile.Kernel, false},
 	{"_[j]", profile.JIT, false},
 	{"_[i]", profile.Native, true},
 }

@@ -313,7 +313,7 @@ func TestReadFoldedKernelWaits(t *testing.T) {
 		t.Errorf("stacks that wait, by their value: %v, want %v", waits, want)
 	}
 	var out bytes.Buffer
-	if err := WriteFolded(&out, marked(p), FoldedOptions{}); err != nil || out.String() != text {
+	if err := WriteFolded(&out, p, FoldedOptions{}); err != nil || out.String() != text {
 		t.Errorf("written again: %q, %v", out.String(), err)
 	}
 }

@@ -23,8 +23,13 @@ type foldTree struct {
 func newFoldTree(p *profile.Profile, opt FoldedOptions) *foldTree {
 	t := &foldTree{ids: map[string]profile.FrameID{}, place: make([]profile.NodeID, len(p.Samples))}
 	frames := make([]profile.FrameID, len(p.Frames))
+	marked := hasKernelWaits(p)
 	for f := range p.Frames {
-		frames[f] = t.frame(foldedName(p.Name(profile.FrameID(f))))
+		name := foldedName(p.Name(profile.FrameID(f)))
+		if marked && p.Frames[f].Kind == profile.Kernel {
+			name += kernelMark
+		}
+		frames[f] = t.frame(name)
 	}
 	if opt.Threads {
 		t.placeByTask(p, frames)
@@ -33,6 +38,21 @@ func newFoldTree(p *profile.Profile, opt FoldedOptions) *foldTree {
 	}
 	t.values = make([]int64, t.tree.Len())
 	return t
+}
+
+// kernelMark is behind the names of the kernel's frames, where there are more of waits than the system call.
+// Source: stackcollapse-perf.pl --kernel.
+const kernelMark = "_[k]"
+
+// hasKernelWaits reports whether p has where in the kernel threads wait, as record --kernel shows it.
+func hasKernelWaits(p *profile.Profile) bool {
+	waits := func(n profile.NodeID) bool { return n != 0 && p.Frames[p.Tree.Frame(n)].Waits() }
+	for n := profile.NodeID(1); int(n) < p.Tree.Len(); n++ {
+		if waits(n) && waits(p.Tree.Parent(n)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *foldTree) frame(name string) profile.FrameID {

@@ -70,7 +70,8 @@ func TestMostlyLanguage(t *testing.T) {
 		t.Error("4 of 7 are of a language, and it is not mostly that")
 	}
 	if got := p.WithoutWaits(); len(got.Samples) != 3 || got.Totals()[0] != 7 || got.CheckValid() != nil {
-		t.Errorf("without waits: %d samples, %d in all, %v; want 3, 7", len(got.Samples), got.Totals()[0], got.CheckValid())
+		t.Errorf("without waits: %d samples, %d in all, %v; want 3, 7", len(got.Samples), got.Totals()[0],
+			got.CheckValid())
 	}
 	b.Add(native, -1, 1)
 	if b.Profile().MostlyLanguage() {

@@ -85,7 +85,7 @@ func (p *printer) stateWords(t *profile.Thread) string {
 		case "":
 			return "sleeps"
 		case call:
-			return "waits " + call
+			return waitingIn(t.Syscall)
 		}
 		return what
 	case "D":
@@ -135,6 +135,24 @@ func runtimeWait(t *profile.Thread) string {
 	return t.Runtime.Facts[i]
 }
 
+// waitingCalls say what a thread does in a call of which no more is known: it began after the waits were read.
+var waitingCalls = map[string]string{
+	"epoll_wait": "waits for events", "epoll_pwait": "waits for events", "epoll_pwait2": "waits for events",
+	"poll": "waits for events", "ppoll": "waits for events", "select": "waits for events",
+	"pselect6":  "waits for events",
+	"nanosleep": "sleeps", "clock_nanosleep": "sleeps", "pause": "waits for a signal",
+	"rt_sigsuspend": "waits for a signal", "rt_sigtimedwait": "waits for a signal",
+	"wait4": "waits for a child", "waitid": "waits for a child",
+}
+
+// waitingIn is what a thread waits for by its call alone, in words where those are known.
+func waitingIn(call *profile.Syscall) string {
+	if words := waitingCalls[call.Name]; words != "" {
+		return words
+	}
+	return "waits in " + callName(call) + openFiles(call)
+}
+
 // callWords is the system call of t with the descriptors that it was given: "in read(0</dev/pts/1>)".
 func callWords(t *profile.Thread) string {
 	call := t.Syscall
@@ -144,17 +162,21 @@ func callWords(t *profile.Thread) string {
 	if call.Number == -1 {
 		return "outside of a system call"
 	}
-	words := "in " + callName(call)
+	return "in " + callName(call) + openFiles(call)
+}
+
+// openFiles are the open files that a call was given, in parentheses; "" for none.
+func openFiles(call *profile.Syscall) string {
 	var files []string
 	for i := range call.Args {
 		if a := &call.Args[i]; a.FD != "" || strings.HasSuffix(a.Name, "fd") {
 			files = append(files, argText(&call.Args[i]))
 		}
 	}
-	if len(files) > 0 {
-		words += "(" + strings.Join(files, ", ") + ")"
+	if len(files) == 0 {
+		return ""
 	}
-	return words
+	return "(" + strings.Join(files, ", ") + ")"
 }
 
 func callName(call *profile.Syscall) string {

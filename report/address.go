@@ -3,7 +3,9 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fpstack/fpstack/jsondoc"
@@ -19,23 +21,21 @@ const (
 	longDigits = 10
 )
 
-// newAddresses shortens the addresses that stand in waits, but for those which would look like another one's. With
-// Verbose all are whole.
-func newAddresses(waits []*profile.Wait, opt *Options) addresses {
+// newAddresses shortens these addresses where they stand in words, but for those which would look like another one's.
+// With Verbose all are whole.
+func newAddresses(all []uint64, opt *Options) addresses {
 	if opt.Verbose {
 		return addresses{}
 	}
 	long := map[uint64]string{}
 	alike := map[string]int{}
-	for _, w := range waits {
-		for _, addr := range [...]uint64{w.Addr, w.With} {
-			digits := fmt.Sprintf("%x", addr)
-			if _, ok := long[addr]; ok || len(digits) < longDigits {
-				continue
-			}
-			long[addr] = "0x" + digits[:endDigits] + "…" + digits[len(digits)-endDigits:]
-			alike[long[addr]]++
+	for _, addr := range all {
+		digits := fmt.Sprintf("%x", addr)
+		if _, ok := long[addr]; ok || len(digits) < longDigits {
+			continue
 		}
+		long[addr] = "0x" + digits[:endDigits] + "…" + digits[len(digits)-endDigits:]
+		alike[long[addr]]++
 	}
 	var pairs [][2]string
 	for addr, short := range long {
@@ -63,12 +63,30 @@ func (a addresses) short(words string) string {
 	return a.replace.Replace(words)
 }
 
-// waitsOf lists what the threads of d wait for.
-func waitsOf(d *profile.Dump) (waits []*profile.Wait) {
+// addressesOf lists the addresses of what the threads of d wait for, as the kernel and as their runtimes say it.
+func addressesOf(d *profile.Dump) (all []uint64) {
 	for i := range d.Threads {
-		if w := d.Threads[i].Wait; w != nil {
-			waits = append(waits, w)
+		t := &d.Threads[i]
+		all = append(all, addressesIn(runtimeWait(t))...)
+		if t.Wait != nil {
+			all = append(all, addressesOfWait(t.Wait)...)
 		}
 	}
-	return waits
+	return all
+}
+
+func addressesOfWait(w *profile.Wait) []uint64 {
+	return append(addressesIn(w.Text), w.Addr, w.With)
+}
+
+var longAddress = regexp.MustCompile(`\b0x[0-9a-f]{10,16}\b`)
+
+// addressesIn lists the long addresses that stand in words.
+func addressesIn(words string) (all []uint64) {
+	for _, digits := range longAddress.FindAllString(words, -1) {
+		if addr, err := strconv.ParseUint(digits[2:], 16, 64); err == nil {
+			all = append(all, addr)
+		}
+	}
+	return all
 }

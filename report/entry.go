@@ -90,7 +90,7 @@ func (p *printer) heading(e entry) {
 			p.line(fmt.Sprintf("  … %d more states and waits", len(parts)-i))
 			break
 		}
-		p.wrapped(Thread, "", "  "+counted(len(part.threads), "thread")+" "+p.ids(part.threads), part.text)
+		p.wrapped(Thread, "", "  "+threadsNamed(len(part.threads), p.ids(part.threads)), part.text)
 	}
 }
 

@@ -45,7 +45,12 @@ func odd(d *profile.Dump, v *hang.Verdict) int {
 // VerdictText writes v alone, in at most 40 lines as they are wrapped.
 func VerdictText(to io.Writer, v *hang.Verdict, opt Options) error {
 	p := &printer{w: bufio.NewWriter(to), dump: &profile.Dump{}, opt: opt}
-	first := text.Wrap(v.Sentence, p.width(), 4)
+	var addresses []uint64
+	for _, words := range append([]string{v.Sentence}, v.Because...) {
+		addresses = append(addresses, addressesIn(words)...)
+	}
+	p.addresses = newAddresses(addresses, &opt)
+	first := text.Wrap(p.addresses.short(v.Sentence), p.width(), 4)
 	p.line(p.style(Cut, first))
 	left := maxVerdict - lines(first)
 	evidence := slices.Clone(v.Because)
@@ -53,7 +58,7 @@ func VerdictText(to io.Writer, v *hang.Verdict, opt Options) error {
 		evidence = append(evidence, "! "+text.Message(lack))
 	}
 	for i, line := range evidence {
-		wrapped := text.Wrap("  "+line, p.width(), 4)[2:]
+		wrapped := text.Wrap("  "+p.addresses.short(line), p.width(), 4)[2:]
 		if left -= lines(wrapped); left < 1 && i < len(evidence)-1 || left < 0 {
 			p.line(fmt.Sprintf("  … %d more", len(evidence)-i))
 			break

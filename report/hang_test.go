@@ -41,6 +41,29 @@ func TestVerdictTextIsShort(t *testing.T) {
 	}
 }
 
+// TestVerdictAddresses: a verdict has addresses as short as a dump has them, but for two that would look alike, and
+// whole ones with -v.
+func TestVerdictAddresses(t *testing.T) {
+	v := &hang.Verdict{Sentence: "deadlock: 2 threads wait for each other", Because: []string{
+		"thread 8 waits for mutex 0x55d2f07940e0 held by 9",
+		"thread 9 waits for threading.Lock 0x7f8f3d0a4cc0 held by 8",
+		"also 0x7f8f000a4cc0"}}
+	for verbose, want := range map[bool][]string{
+		false: {"mutex 0x55d2…40e0 held", "Lock 0x7f8f3d0a4cc0 held", "0x7f8f000a4cc0"},
+		true:  {"mutex 0x55d2f07940e0 held", "Lock 0x7f8f3d0a4cc0 held"},
+	} {
+		var b bytes.Buffer
+		if err := VerdictText(&b, v, Options{Verbose: verbose}); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range want {
+			if !strings.Contains(b.String(), part) {
+				t.Errorf("verbose %v: no %q in\n%s", verbose, part, b.String())
+			}
+		}
+	}
+}
+
 func TestCulpritComesFirst(t *testing.T) {
 	var m hang.Moment
 	for pid := 1; pid <= 3; pid++ {

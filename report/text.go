@@ -22,7 +22,7 @@ import (
 func Text(w io.Writer, d *profile.Dump, opt Options) error {
 	p := &printer{w: bufio.NewWriterSize(w, 64<<10), dump: d, opt: opt, newer: map[string]bool{}}
 	p.places = newPlaces(d)
-	p.addresses = newAddresses(waitsOf(d), &opt)
+	p.addresses = newAddresses(addressesOf(d), &opt)
 	p.process()
 	for _, note := range d.Notes {
 		p.cutLine(text.Message(note))
@@ -249,6 +249,14 @@ func longestStop(d *profile.Dump) time.Duration {
 
 func milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+}
+
+// threadsNamed is threads with their ids: "thread 7", "2 threads 7-8".
+func threadsNamed(n int, ids string) string {
+	if n == 1 {
+		return "thread " + ids
+	}
+	return counted(n, "thread") + " " + ids
 }
 
 // counted is text.Count without commas: programs that read a heading look for digits alone.

@@ -14,13 +14,13 @@ import (
 // together that wait for the same. Of opt it heeds Style, All, Verbose, Group and Width.
 func WaitsText(to io.Writer, w *profile.Waits, opt Options) error {
 	p := &printer{w: bufio.NewWriter(to), dump: &profile.Dump{}, opt: opt}
-	var waits []*profile.Wait
+	var all []uint64
 	for i := range w.Threads {
 		if wait := w.Threads[i].Wait; wait != nil {
-			waits = append(waits, wait)
+			all = append(all, addressesOfWait(wait)...)
 		}
 	}
-	p.addresses = newAddresses(waits, &opt)
+	p.addresses = newAddresses(all, &opt)
 	p.cycles(w)
 	p.roots(rootsAsked(w))
 	for i := range w.Processes {
@@ -211,7 +211,7 @@ func (p *printer) entryWaits(threads []*profile.Thread) {
 		}
 		who := "  "
 		if len(parts) > 1 {
-			who = "  " + counted(len(part.threads), "thread") + " " + p.ids(part.threads) + "  "
+			who = "  " + threadsNamed(len(part.threads), p.ids(part.threads)) + "  "
 		}
 		p.line(text.Wrap(who+text.Message(wait.Text), p.width(), 4))
 		p.waitEvidence("    ", wait)

@@ -272,8 +272,8 @@ func (r *Recorder) keepTo(money *budget) {
 	if over != nil {
 		k.counted.lowered++
 		k.notes.add("backed off",
-			"sampling at %.3g of %.3g Hz at times: it took %.2f%% of a CPU, and running threads were stopped "+
-				"%.2f%% of their time; the limit is %.1f%%",
+			"sampling at %.3g of %.3g Hz at times: it took %.1f %% of a CPU, and running threads were stopped "+
+				"%.1f %% of their time; the limit is %.1f %%",
 			money.share*r.opt.Rate, r.opt.Rate, 100*over.cpu, 100*over.stopped, 100*r.opt.MaxOverhead)
 	}
 }

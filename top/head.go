@@ -94,14 +94,14 @@ func (h *headData) threadsLine(cells int) line {
 		h.cpu(), fmt.Sprintf("threads: %d ran, %d waited, %d gone", h.ran, waited, h.gone),
 		"by " + h.view.by.String(), reach,
 	}
-	if text.Width(strings.Join(parts, "  ")) > cells-12 {
-		parts[1] = fmt.Sprintf("%d ran %d waited %d gone", h.ran, waited, h.gone)
-	}
 	if !h.view.idle && h.table.idle.value > 0 {
 		parts = append(parts, "idle hidden")
 	}
 	if h.view.native == nativeFolded {
 		parts = append(parts, "native folded")
+	}
+	if text.Width(strings.Join(parts, "  ")) > cells {
+		parts[1] = fmt.Sprintf("%d ran %d waited %d gone", h.ran, waited, h.gone)
 	}
 	l := line{{strings.Join(parts, "  "), plain}}
 	if h.view.filter.text != "" {

@@ -270,8 +270,8 @@ func compareCalls(t *testing.T, what string, got []call, want map[string]time.Du
 	}
 }
 
-// TestNativeFolded: where most of what ran is a language's, native code below its functions is theirs, rows are what they
-// were, and a person may ask for it apart.
+// TestNativeFolded: where most of what ran is a language's, native code below its functions is theirs, rows are what
+// they were, and a person may ask for it apart.
 func TestNativeFolded(t *testing.T) {
 	b := profile.NewBuilder(profile.WallTime)
 	main := b.Child(0, b.Frame(profile.Frame{Func: "main", Module: -1}))

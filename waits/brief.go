@@ -3,6 +3,7 @@ package waits
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
@@ -131,6 +132,7 @@ func (g *Graph) events(w *Wait) string {
 			order = append(order, noun)
 		}
 	}
+	slices.Sort(order) // that of descriptors is another in each of many threads alike
 	for _, noun := range order {
 		words = append(words, text.Count(counts[noun], noun))
 	}

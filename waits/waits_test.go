@@ -395,6 +395,23 @@ func TestWokenIsNoDeadlock(t *testing.T) {
 	}
 }
 
+// TestOwnerElsewhere: who is all of another process is named once, by that; another of its threads with the process.
+func TestOwnerElsewhere(t *testing.T) {
+	d := draw(futexThread(100, heap, private, 2))
+	own := &Thread{TID: 200, Comm: "other"}
+	p := &Process{PID: 200, Comm: "other", Threads: []*Thread{own, {TID: 201, Comm: "worker"}}}
+	for _, th := range p.Threads {
+		th.Process = p
+	}
+	d.facts.Add(p)
+	g := d.examine(t)
+	for tid, want := range map[int]string{200: `process 200 "other"`, 201: `201 "worker" of process 200 "other"`} {
+		if got := g.who(Waker{PID: 200, TID: tid}, 100); got != want {
+			t.Errorf("thread %d is called %s, want %s", tid, got, want)
+		}
+	}
+}
+
 // A runtime's lock goes before what the words show, and its waiters may run now and then.
 func TestRuntimeLock(t *testing.T) {
 	d := draw(futexThread(100, heap, untimedPriv, 0), futexThread(101, heap+0x100, private, 2))

@@ -159,11 +159,15 @@ func (g *Graph) who(to Waker, from int) string {
 		return "itself"
 	}
 	words := strconv.Itoa(to.TID)
-	if t := g.Facts.Thread(to.TID); t != nil && t.name() != "" {
+	t, waiter := g.Facts.Thread(to.TID), g.Facts.Thread(from)
+	other := p != nil && (waiter == nil || waiter.Process.PID != to.PID)
+	if other && to.TID == p.PID && (t == nil || t.name() == "" || t.name() == p.Comm) { // its id and name say it all
+		return fmt.Sprintf("process %d %s", to.PID, text.Quote(p.Comm))
+	}
+	if t != nil && t.name() != "" {
 		words += " " + text.Quote(t.name())
 	}
-	waiter := g.Facts.Thread(from)
-	if p != nil && (waiter == nil || waiter.Process.PID != to.PID) {
+	if other {
 		words += fmt.Sprintf(" of process %d %s", p.PID, text.Quote(p.Comm))
 	}
 	return words

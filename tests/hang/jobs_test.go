@@ -195,7 +195,7 @@ produce()
 			`outside this tree, which is asleep, for .* at most`},
 	{name: "lock inherited over fork", needs: []string{"python3"}, ready: "ready", status: hung,
 		files: map[string]string{"log.py": forkLock}, argv: []string{"python3", "log.py"},
-		want: `python[\d.]* (P) waits for python[\d.]* (P), which is blocked in mutex 0x[0-9a-f]+; ` +
+		want: `python[\d.]* (P) waits for python[\d.]* (P), which is blocked in mutex 0x[0-9a-f…]+; ` +
 			`owner thread \d+ does not exist here: lock inherited over fork`},
 	{name: "go waits for the end of a pipe", large: true, needs: []string{"go", "sleep"}, ready: "ready", status: hung,
 		files: map[string]string{"go.mod": "module example.com/pipe\n\ngo 1.21\n", "main.go": `package main

@@ -281,3 +281,26 @@ func inMaths(s *profile.Stack) string {
 	}
 	return ""
 }
+
+// TestCasts: code that has pushed words for a stub of the JVM that checks a cast has the callers that it has.
+func TestCasts(t *testing.T) {
+	forEach(t, func(t *testing.T, version string, flags []string) {
+		p := start(t, version, append(slices.Clone(flags), "Casts")...)
+		p.sampleEach(t, count(100, 1500), "Casts.main", func(s *profile.Stack) string {
+			names := functions(sure(javaFrames(s)))
+			if !s.Complete {
+				return "it is not complete"
+			}
+			slices.Reverse(names)
+			for i, want := range []string{"Casts.main", "Casts.rounds", "Casts.work"} {
+				if i == len(names) && i > 0 {
+					return ""
+				}
+				if i >= len(names) || names[i] != want {
+					return fmt.Sprintf("frame %d from the outermost of %q is not %s", i, names, want)
+				}
+			}
+			return ""
+		})
+	})
+}

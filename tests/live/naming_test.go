@@ -522,7 +522,7 @@ func TestKernelStacks(t *testing.T) {
 		t.Errorf("kernel frames without the flag:\n%s", out)
 	}
 	function, _, _ := strings.Cut(want[0], "+")
-	if out := text(t, "--kernel", "-f", "folded", "-p", pid); !strings.Contains(out, function+" ") {
+	if out := text(t, "--kernel", "-f", "folded", "-p", pid); !strings.Contains(out, function+"_[k] ") {
 		t.Errorf("folded: no %s as leaf in\n%s", function, out)
 	}
 	nobody := []string{"--reuid", "65534", "--regid", "65534", "--clear-groups"}

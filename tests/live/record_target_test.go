@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/fpstack/fpstack/flame"
@@ -177,7 +178,8 @@ func TestRecordNothing(t *testing.T) {
 	if o.status != 1 || !strings.Contains(o.stderr, "thread "+strconv.Itoa(os.Getpid())+": no process given has this") {
 		t.Errorf("status %d\n%s", o.status, o.stderr)
 	}
-	if o := execute(t, bound, fpstack, "top", pid, "--gil", "--once", "1"); !strings.Contains(o.stdout, "no Python was found") {
+	o = execute(t, bound, fpstack, "top", pid, "--gil", "--once", "1")
+	if !strings.Contains(o.stdout, "no Python was found") {
 		t.Errorf("top --gil: %s%s", o.stdout, o.stderr)
 	}
 }
@@ -189,7 +191,8 @@ func TestForeignThread(t *testing.T) {
 	foreign := strconv.Itoa(os.Getpid())
 	want := "fpstack: thread " + foreign + ": no process given has this thread\n  ps -L -p " + one +
 		" lists those that there are.\n"
-	for _, args := range [][]string{{one}, {one, "--no-stop"}, {"record", one, "-d", "20"}, {"top", one, "--once", "20"}} {
+	for _, args := range [][]string{{one}, {one, "--no-stop"}, {"record", one, "-d", "20"},
+		{"top", one, "--once", "20"}} {
 		o := execute(t, 10*time.Second, fpstack, append(args, "-t", foreign)...)
 		if o.status != 2 || o.stderr != want || o.stdout != "" {
 			t.Errorf("%v -t %s: status %d\n%s%s; want 2 and\n%s", args, foreign, o.status, o.stdout, o.stderr, want)
@@ -204,7 +207,8 @@ func TestForeignThread(t *testing.T) {
 // TestStarterIsNotMeant: who starts fpstack has the same words among its arguments, and is no script of that name.
 func TestStarterIsNotMeant(t *testing.T) {
 	o := execute(t, bound, "sh", "-c", fpstack+" no-such-name; exit $?", "sh", "no-such-name")
-	if o.status != 2 || strings.Contains(o.stderr, "give its id") || !strings.Contains(o.stderr, "no process is named") {
+	if o.status != 2 || strings.Contains(o.stderr, "give its id") ||
+		!strings.Contains(o.stderr, "no process is named") {
 		t.Errorf("status %d\n%s", o.status, o.stderr)
 	}
 }

@@ -144,12 +144,12 @@ var lockTests = []struct {
 		want: []string{`^{t3} .* waits for recursive mutex 0x\w+, held by thread {t1}, which has exited$`}},
 	{scenario: "two-processes", want: []string{
 		`^deadlock: 2 threads wait for each other$`,
-		`^  process {pid} ".*" waits for mutex 0x\w+ held by {child} ".*" of process {child} "`,
-		`^  process {child} ".*" waits for mutex 0x\w+ held by {pid} "`},
+		`^  process {pid} ".*" waits for mutex 0x\w+ held by process {child} "`,
+		`^  process {child} ".*" waits for mutex 0x\w+ held by process {pid} "`},
 		muslWant: []string{`musl does not record`}},
 	{scenario: "two-processes-robust", want: []string{
-		`^  process {child} ".*" waits for robust mutex 0x\w+ held by {pid} "`},
-		muslWant: []string{`^  process {child} ".*" waits for robust mutex 0x\w+ held by {pid} "`}},
+		`^  process {child} ".*" waits for robust mutex 0x\w+ held by process {pid} "`},
+		muslWant: []string{`^  process {child} ".*" waits for robust mutex 0x\w+ held by process {pid} "`}},
 	{scenario: "forked", want: []string{
 		`locked by thread {t0} when the process was forked, never unlocked here$`}, never: `^deadlock`},
 	{scenario: "upgrade", want: []string{

@@ -274,8 +274,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestEndedTwiceAtOnce: an agent that gets SIGTERM twice within a moment, as from timeout(1), which sends it to its child
-// and to its group, sends what it has and ends as after one.
+// TestEndedTwiceAtOnce: an agent that gets SIGTERM twice within a moment, as from timeout(1), which sends it to its
+// child and to its group, sends what it has and ends as after one.
 func TestEndedTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	dir, asked := t.TempDir(), make(chan bool, 100)
@@ -310,8 +310,8 @@ func TestSpoolSurvivesCrash(t *testing.T) {
 	}
 	dir := t.TempDir()
 	log, id := filepath.Join(dir, "log"), filepath.Join(dir, "id")
-	cmd := exec.Command(strace, "-f", "-y", "-e", "trace=fsync,linkat", "-o", log, "sh", "-c", `echo $$ >"$0"; exec "$@"`,
-		id, fpstack, "agent", "-q", "--interval", "1s", "-p", sleeper(t), "--spool", dir+"/spool",
+	cmd := exec.Command(strace, "-f", "-y", "-e", "trace=fsync,linkat", "-o", log, "sh", "-c",
+		`echo $$ >"$0"; exec "$@"`, id, fpstack, "agent", "-q", "--interval", "1s", "-p", sleeper(t), "--spool", dir+"/spool",
 		"--push", "pyroscope"+away(t))
 	var out bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out

@@ -61,11 +61,18 @@ func write(t *testing.T, x *target, s *snapshot.Snapshot, to string) {
 		th.Stack = mem.Range{Start: th.Stack.Start, Data: th.Stack.Data[:most]}
 	}
 	stack := x.Stack(s, 0)
+	own := []mem.Range{th.Stack}
+	scrub(t, own)
+	scrub(t, th.Copied)
+	th.Stack = own[0]
 	var text strings.Builder
 	for _, f := range python(&stack) {
 		fmt.Fprintf(&text, "%s %s:%d\n", f.Func, filepath.Base(f.File), f.Line)
 	}
 	name := filepath.Join(to, fmt.Sprintf("3.%d", x.minor))
+	if x.free {
+		name += "t"
+	}
 	file, err := os.Create(name + ".snap")
 	if err != nil {
 		t.Fatal(err)

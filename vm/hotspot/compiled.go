@@ -2,7 +2,6 @@ package hotspot
 
 import (
 	"encoding/binary"
-	"strings"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
@@ -11,10 +10,6 @@ import (
 )
 
 const (
-	// maxUp is how many words above its place a return address is looked for where code has pushed some before a call.
-	maxUp = 7
-	// saveArea is how many bytes of code behind a call are searched for what takes saved registers off the stack.
-	saveArea = 640
 	// codeBefore and codeBehind are how much of the code around a PC is looked at, bytes.
 	codeBefore = 64
 	codeBehind = 32
@@ -42,6 +37,11 @@ func (s *step) compiled(b *codecache.Blob) (regs.Registers, error) {
 		return s.frameless()
 	}
 	sender := s.sp + mem.Addr(b.FrameSize)
+	if s.leaf && !s.interrupted {
+		if up := s.popped(sender); up != 0 {
+			return s.leave(up-wordSize, up, up-2*wordSize, false)
+		}
+	}
 	usual := s.returns(sender - wordSize)
 	if usual && (!s.leaf || b.Kind != codecache.Compiled || s.proved(sender-wordSize) && s.leadsOn(sender)) {
 		return s.leave(sender-wordSize, sender, sender-2*wordSize, false)
@@ -61,129 +61,10 @@ func (s *step) compiled(b *codecache.Blob) (regs.Registers, error) {
 	return regs.Registers{}, errCaller
 }
 
-// pushed is the caller's stack pointer where code has pushed some words before the call that it is in, 0 if it has not.
-// What is left over of other frames may look like a return address: one whose own frame leads on is preferred.
-func (s *step) pushed(sender mem.Addr) mem.Addr {
-	first := mem.Addr(0)
-	for i := range maxUp {
-		up := sender + mem.Addr((i+1)*wordSize)
-		if !s.proved(up - wordSize) {
-			continue
-		}
-		if s.leadsOn(up) {
-			return up
-		}
-		if first == 0 {
-			first = up
-		}
-	}
-	return first
-}
-
-// farPushed is pushed for code of C1 in JDK 8, which saves all registers around calls of mathematics, where that is
-// still going on: the frame that it finds must lead on.
-func (s *step) farPushed(b *codecache.Blob, sender mem.Addr) mem.Addr {
-	const before = 9
-	if !s.interrupted || b.Kind != codecache.Compiled || b.Code.Level >= fullLevel || s.j.version >= before {
-		return 0
-	}
-	for i := maxUp; i < scanned; i++ {
-		if up := sender + mem.Addr((i+1)*wordSize); s.proved(up-wordSize) && s.leadsOn(up) {
-			return up
-		}
-	}
-	return 0
-}
-
-// proved reports whether the word at a is an address that code of the JVM may return to: a call comes before it, or it
-// is one by which the interpreter is entered again, or the method is to go on there when it has been given up.
-func (s *step) proved(a mem.Addr) bool {
-	w, err := s.v.Word(a)
-	ra := mem.Addr(w)
-	switch {
-	case err != nil || !s.j.made(ra) || !s.j.made(ra-1):
-		return false
-	case ra == s.j.returns:
-		return true
-	case s.j.interprets(ra):
-		c := s.j.codelet(ra)
-		return c != nil && strings.Contains(c.Name, "return entry")
-	}
-	b, err := s.r.blobAt(s.v, s.j, ra)
-	if err != nil || ra <= b.Begin || ra >= b.End {
-		return false
-	}
-	return b.Kind == codecache.Compiled && (ra == b.Code.Deopt[0] || ra == b.Code.Deopt[1]) || s.follows(ra)
-}
-
-// follows reports whether a call comes before ra, or may, as code cannot be read.
-func (s *step) follows(ra mem.Addr) bool {
-	const longest = 7
-	code, ok := s.r.lasting().Bytes(ra-longest, longest)
-	if !ok {
-		return true
-	}
-	if code[longest-5] == 0xe8 { // call rel32
-		return true
-	}
-	for n := 2; n <= longest; n++ { // call r/m64, of as many bytes
-		if c := code[longest-n:]; c[0] == 0xff && c[1]&0x38 == 0x10 {
-			return true
-		}
-	}
-	return false
-}
-
-// leadsOn reports whether the frame whose callee's return address is below up has a return address itself where it
-// should be.
-func (s *step) leadsOn(up mem.Addr) bool {
-	w, err := s.v.Word(up - wordSize)
-	if err != nil {
-		return false
-	}
-	// The call stub and the interpreter have a frame pointer, which was saved below.
-	if ra := mem.Addr(w); ra == s.j.returns || s.j.interprets(ra) {
-		fp, err := s.v.Word(up - 2*wordSize)
-		if saved := mem.Addr(fp); err != nil || saved <= up || saved-up > maxFrame || saved%wordSize != 0 {
-			return false
-		}
-		return ra == s.j.returns || s.proved(mem.Addr(fp)+wordSize)
-	}
-	b, err := s.r.blobAt(s.v, s.j, mem.Addr(w))
-	return err == nil && b.FrameSize >= 2*wordSize && s.proved(up+mem.Addr(b.FrameSize)-wordSize)
-}
-
 // atDeopt reports whether the return address of s was replaced: the method is to go on in the interpreter.
 func (s *step) atDeopt(b *codecache.Blob) bool {
 	return !s.interrupted && s.pc != 0 && b.Kind == codecache.Compiled &&
 		(s.pc == b.Code.Deopt[0] || s.pc == b.Code.Deopt[1])
-}
-
-// saved is the caller's stack pointer where code has saved registers out of line before the call that it is in, 0 if it
-// has not: what takes them off again follows the call.
-func (s *step) saved(sender mem.Addr) mem.Addr {
-	code := s.v.UpTo(s.pc, saveArea)
-	code = append([]byte(nil), code...)
-	for i := 0; i+7 <= len(code); i++ {
-		if code[i] != 0x48 || code[i+2] != 0xc4 {
-			continue
-		}
-		switch code[i+1] {
-		case 0x81: // add rsp, imm32
-			sender += mem.Addr(int64(int32(binary.LittleEndian.Uint32(code[i+3:]))))
-		case 0x83: // add rsp, imm8
-			sender += mem.Addr(int64(int8(code[i+3])))
-		default:
-			continue
-		}
-		if sender <= s.sp || sender-s.sp > maxFrame {
-			return 0
-		}
-		if s.proved(sender - wordSize) {
-			return sender
-		}
-	}
-	return 0
 }
 
 // compiledEdge leaves a frame that is not built yet, or is gone. done is false where it is complete.

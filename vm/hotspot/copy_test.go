@@ -2,6 +2,7 @@ package hotspot
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,4 +59,30 @@ func TestCopyWarm(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestCopyCold: what is copied of a thread whose code was copied before, and not walked, is enough to walk it.
+func TestCopyCold(t *testing.T) {
+	for _, prefix := range []string{"ring-", "chaos-"} {
+		open(t, prefix, func(name string, p *process) {
+			for i := range p.Threads {
+				r := p.begin(p.running)
+				th := p.Threads[i]
+				f := &snapshot.Fetcher{Budget: snapshot.CopyBudget}
+				f.Budget.Time = time.Hour
+				for range 2 { // the first may have been of words that were left over on another stack
+					f.Run([]snapshot.Copier{r}, &th, &pieces{memory: p.Reader(&p.Threads[i], p.running)})
+				}
+				if th.Copied = slices.Clone(th.Copied); len(th.Copied) == 0 {
+					t.Fatalf("%s: nothing is copied: %v", name, th.Shortfalls)
+				}
+				p.walker.Renew()
+				for k, f := range p.walker.Walk(&th, p.Reader(&th, p.running), unwind.Options{}).Frames {
+					if strings.Contains(f.Note, "ran again") {
+						t.Errorf("%s: thread %d frame %d: %s", name, i, k, f.Note)
+					}
+				}
+			}
+		})
+	}
 }

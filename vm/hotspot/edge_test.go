@@ -1,6 +1,9 @@
 package hotspot
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // Code as it was met in processes: the comments are its disassembly.
 func TestBuilt(t *testing.T) {
@@ -99,4 +102,42 @@ func FuzzEdges(f *testing.F) {
 		jump(code)
 		nop(code)
 	})
+}
+
+// TestPops: arguments that were pushed for a stub are popped behind the call; the end of a frame pops none.
+func TestPops(t *testing.T) {
+	for _, c := range []struct {
+		code string
+		want int
+	}{
+		{"\x5b\x5b\x83\xfb\x00\x0f\x84\x03\x01\x00\x00", 2}, // of a cast in JDK 17
+		{"\x41\x5a\x58\x85\xc0", 2},
+		{"\x58\x5d\xc3", 1},
+		{"\x5d\x49\x3b\xa7\x40\x03\x00\x00", 0},
+		{"\x48\x83\xc4\x50\x5d", 0},
+		{"", 0},
+	} {
+		if got := pops([]byte(c.code)); got != c.want {
+			t.Errorf("%x: got %d, want %d", c.code, got, c.want)
+		}
+	}
+}
+
+// TestTakenOff: a place for saved registers is taken off the stack; the frame itself, and what comes behind its end, is
+// no such place.
+func TestTakenOff(t *testing.T) {
+	const restores = "\x48\x8b\x04\x24\x48\x83\xc4\x10\x48\x81\xc4\x80\x00\x00\x00"
+	const ends = "\x48\x81\xc4\x90\x00\x00\x00\x5d"
+	for _, c := range []struct {
+		code string
+		want []int64
+	}{
+		{restores + "\xe9\x00\x00\x00\x00", []int64{0x10, 0x80}},
+		{restores + ends + restores + "\xc3", []int64{0x10, 0x80}},
+		{"\x0f\xb6\xc0" + ends + "\xc3" + restores + "\xc3\x90\x90\x90\x90\x90\x90\x90", nil},
+	} {
+		if got := takenOff([]byte(c.code)); !slices.Equal(got, c.want) {
+			t.Errorf("%x: got %x, want %x", c.code, got, c.want)
+		}
+	}
 }

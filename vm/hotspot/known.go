@@ -49,9 +49,11 @@ func (r *Runtime) blobAt(v *view.View, j *jvm, pc mem.Addr) (*codecache.Blob, er
 		}
 		pc--
 	}
-	if start := r.known.start(j, pc); start != 0 && start != j.nowhere() {
-		if b, err := r.blob(v, j, start); err == nil && pc >= b.Begin && pc < b.End {
-			return b, nil
+	for _, near := range []mem.Addr{pc, pc - 1} { // of return addresses Copy looks up the call
+		if start := r.known.start(j, near); start != 0 && start != j.nowhere() {
+			if b, err := r.blob(v, j, start); err == nil && pc >= b.Begin && pc < b.End {
+				return b, nil
+			}
 		}
 	}
 	start, err := j.code.Blob(v, h, pc)
@@ -66,6 +68,9 @@ func (r *Runtime) blobAt(v *view.View, j *jvm, pc mem.Addr) (*codecache.Blob, er
 		return nil, codecache.ErrNoBlob
 	}
 	r.known.add(j, pc, start)
+	if r.known.start(j, pc-1) == j.nowhere() { // code has been made there since
+		r.known.add(j, pc-1, start)
+	}
 	return b, nil
 }
 

@@ -3,7 +3,9 @@ package hotspot
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 )
 
 // demangled is the name of a method as the language calls it that its source file is of, else that of Java.
@@ -39,8 +41,29 @@ var munged = strings.NewReplacer("_COLON_", ":", "_PLUS_", "+", "_GT_", ">", "_L
 	"_CARET_", "^", "_AMPERSAND_", "&", "_STAR_", "*", "_BAR_", "|", "_LBRACE_", "{", "_RBRACE_", "}",
 	"_LBRACK_", "[", "_RBRACK_", "]", "_SLASH_", "/", "_BSLASH_", `\`, "_QMARK_", "?", "_", "-")
 
-// scala is a name of Scala: operators are written as words. Source: scala.reflect.NameTransformer of Scala 2.13 and 3.
-func scala(name string) string { return operators.Replace(name) }
+// scala is a name of Scala: operators are written as words, and other characters that Java does not have in names by
+// their number. Source: scala.reflect.NameTransformer of Scala 2.13 and 3.
+func scala(name string) string {
+	const mark, digits = "$u", 4
+	name = operators.Replace(name)
+	var out strings.Builder
+	for {
+		before, rest, ok := strings.Cut(name, mark)
+		out.WriteString(before)
+		if !ok {
+			return out.String()
+		}
+		name = rest
+		if len(rest) >= digits {
+			if n, err := strconv.ParseUint(rest[:digits], 16, 16); err == nil && !utf16.IsSurrogate(rune(n)) {
+				out.WriteRune(rune(n))
+				name = rest[digits:]
+				continue
+			}
+		}
+		out.WriteString(mark)
+	}
+}
 
 var operators = strings.NewReplacer("$tilde", "~", "$eq", "=", "$less", "<", "$greater", ">", "$bang", "!", "$hash",
 	"#", "$percent", "%", "$up", "^", "$amp", "&", "$bar", "|", "$times", "*", "$div", "/", "$plus", "+", "$minus", "-",

@@ -198,7 +198,7 @@ func (g *graph) parked(i int, w *waiter, v *view.View) {
 		l.Evidence = fmt.Sprintf("%s of %#x is thread %d", ownerField, uint64(w.blocker), l.Owner)
 		l.Instant = !late && g.instant[i] && g.instant[owner]
 	} else {
-		l.Note = "who holds it is not running on a thread: a virtual thread, or one that has ended"
+		l.Note = g.unmounted(v, w.blocker+mem.Addr(offset), holder)
 	}
 	g.add(g.tids[i], l)
 }
@@ -244,6 +244,9 @@ func (g *graph) ownerOf(m *threads.Monitor) (owner int, how string) {
 				return i, "has its lock on the stack of"
 			}
 		}
+		if g.j.threads.OwnerIDs { // the number that Java gives threads
+			return -1, fmt.Sprintf("virtual thread %d holds it, which no thread runs", m.Owner)
+		}
 		return -1, "who holds it is not running on a thread: a virtual thread"
 	}
 	object, err := g.objectOf(m)
@@ -259,6 +262,23 @@ func (g *graph) ownerOf(m *threads.Monitor) (owner int, how string) {
 		}
 	}
 	return -1, "who holds it is not known: a virtual thread may"
+}
+
+// unmounted says which thread of Java holds a lock, by its object, that none of the process is, or runs. The lock names
+// it at field: there it must still be when it was read, as objects move.
+func (g *graph) unmounted(v *view.View, field, holder mem.Addr) string {
+	const unknown = "who holds it is not running on a thread: a virtual thread, or one that has ended"
+	if _, err := g.j.classNamed(v, holder, virtualClass); err != nil {
+		return unknown
+	}
+	name, id, err := g.j.nameOf(v, g.r.roster.Load().fields, holder)
+	if again, e := g.j.heap.Reference(v, field); err != nil || e != nil || again != holder {
+		return unknown
+	}
+	if name == "" {
+		return fmt.Sprintf("virtual thread %d holds it, which no thread runs", id)
+	}
+	return fmt.Sprintf("virtual thread %d %q holds it, which no thread runs", id, name)
 }
 
 // objectOf is the object of a monitor that a thread was seen to wait for.

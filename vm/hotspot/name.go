@@ -30,11 +30,13 @@ func className(class string) string {
 	return class
 }
 
-// plumbing reports whether methods of a class stand between those that a person wrote: reflection and method handles.
+// plumbing reports whether methods of a class stand between those that a person wrote: reflection, method handles and
+// the foreign function interface.
 func plumbing(class string) bool {
 	for _, p := range []string{"java.lang.invoke.LambdaForm$", "java.lang.invoke.Invokers$Holder",
 		"java.lang.invoke.DirectMethodHandle$Holder", "java.lang.invoke.DelegatingMethodHandle$Holder",
-		"jdk.internal.reflect.", "sun.reflect."} {
+		"jdk.internal.reflect.", "sun.reflect.", "jdk.internal.foreign.abi.DowncallStub",
+		"jdk.internal.foreign.abi.UpcallStub"} {
 		if strings.HasPrefix(class, p) {
 			return true
 		}

@@ -226,7 +226,7 @@ func (s *step) calls(ra mem.Addr) mem.Addr {
 	if !s.j.made(ra) || !s.j.made(ra-far) {
 		return 0
 	}
-	code, ok := s.v.Bytes(ra-far, far)
+	code, ok := s.r.lasting().Bytes(ra-far, far)
 	if !ok {
 		return 0
 	}

@@ -45,13 +45,24 @@ const maxSites = 16 << 20
 // mark is in the read-only data of each program with tokio: in names of its threads and in messages.
 var mark = []byte("tokio")
 
+// large is so much read-only data that to search it takes a part of a dump: node has fifty megabytes.
+const large = 8 << 20
+
+// worthSearching reports whether n bytes of data may have the mark, in a program with that .comment section: many are
+// searched only where a compiler of Rust is named, or nobody. Older versions of rustc do not name themselves: what is
+// large and of theirs is not known.
+func worthSearching(n int, comment []byte) bool {
+	return n < large || len(comment) == 0 || bytes.Contains(comment, []byte("rustc"))
+}
+
 // New returns the Runtime of a module of image that holds tokio, nil if it does not.
 func New(m *module.Module, image module.Image) (*Runtime, error) {
 	if m.Machine() != uint16(elf.EM_X86_64) {
 		return nil, nil
 	}
-	_, data, ok := m.Plain(".rodata")
-	if !ok || !bytes.Contains(data, mark) {
+	_, data, _ := m.Plain(".rodata")
+	_, comment, _ := m.Plain(".comment")
+	if !worthSearching(len(data), comment) || !bytes.Contains(data, mark) {
 		return nil, nil
 	}
 	r := &Runtime{m: m, image: image, scratch: image.Scratch, budget: image.Budget, symbols: symbol.New(m),

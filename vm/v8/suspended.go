@@ -167,8 +167,8 @@ func (c *scan) findShapes() error {
 	return c.Moment.Err()
 }
 
-// mayBeMaps is where in b, whole words, a Map may begin. Four pairs of words are looked at together: hardly any has what
-// the second word of a Map has.
+// mayBeMaps is where in b, whole words, a Map may begin. Four pairs of words are looked at together: hardly any has
+// what the second word of a Map has.
 func mayBeMaps(l *heap.Layout, b []byte) iter.Seq[int] {
 	const four = 4 * wordSize
 	return func(yield func(int) bool) {

@@ -422,6 +422,11 @@ for (const [doc, shown] of [['shop.html', false], ['languages.html', true]]) awa
 	`a switch for native frames in ${doc} only where a language has some`, doc, {}, async page => {
 	equal(await page.locator('#fold').isVisible(), shown, 'the switch is there');
 });
+await check('native frames are shown at first where that was asked for', 'apart.html', {}, async page => {
+	equal(await text(page, '#fold'), 'Hide native frames', 'switch');
+	await page.keyboard.press('v');
+	holds(/fold=1/.test(await hash(page)), 'the address does not keep it');
+});
 await check('Esc closes one thing at a time, and the focus returns', 'shop.html', {}, async page => {
 	const focus = () => page.evaluate(() => document.activeElement.id);
 	await choose(page, '^work$');

@@ -63,8 +63,8 @@ func (t *Types) generator() uint16 {
 	return 0
 }
 
-// MayBeFlags reports whether the second word of a Map may be one of some words, of which this is the union: in front are
-// bits that say which elements an object has, where a pointer has none.
+// MayBeFlags reports whether the second word of a Map may be one of some words, of which this is the union: in front
+// are bits that say which elements an object has, where a pointer has none.
 func MayBeFlags(union uint64) bool { return union>>48 != 0 }
 
 // MayBeMap reports whether two words may be the first of the Map of such objects.

@@ -3,6 +3,7 @@ package wasm
 import (
 	"encoding/binary"
 	"errors"
+	"strings"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/view"
@@ -16,7 +17,10 @@ const (
 	maxName      = 4 << 10
 )
 
-var errFormat = errors.New("the module of WebAssembly is malformed")
+var (
+	errFormat = errors.New("the module of WebAssembly is malformed")
+	errMany   = errors.New("the module of WebAssembly has more sections, or longer names, than are read")
+)
 
 // functionsOf reads the names of functions, by index, imported ones first, out of the binary of a module, size bytes at
 // a, which does not change while its code runs. A module without a section of names has none.
@@ -25,7 +29,10 @@ var errFormat = errors.New("the module of WebAssembly is malformed")
 func functionsOf(v *view.View, a mem.Addr, size int) (map[uint32]string, error) {
 	const header = 8 // magic and version
 	const custom = 0
-	for at, n := header, 0; at < size && n < maxSections; n++ {
+	for at, n := header, 0; at < size; n++ {
+		if n == maxSections {
+			return nil, errMany
+		}
 		const longest = 11 // an id and a length, and the length of a name
 		head := v.UpTo(a+mem.Addr(at), min(longest, size-at))
 		if len(head) < 2 {
@@ -38,8 +45,16 @@ func functionsOf(v *view.View, a mem.Addr, size int) (map[uint32]string, error) 
 		}
 		begin := at + 1 + width
 		at = begin + int(length)
-		if id != custom || length > maxNames || !isNamed(v, a+mem.Addr(begin), length) {
+		if id != custom {
 			continue
+		}
+		switch is, err := isNamed(v, a+mem.Addr(begin), length); {
+		case err != nil:
+			return nil, err
+		case !is:
+			continue
+		case length > maxNames:
+			return nil, errMany
 		}
 		b := make([]byte, length)
 		if _, err := v.ReadMem(b, a+mem.Addr(begin)); err != nil {
@@ -53,13 +68,13 @@ func functionsOf(v *view.View, a mem.Addr, size int) (map[uint32]string, error) 
 const nameSection = "\x04name"
 
 // isNamed reports whether the custom section at a is that of the names.
-func isNamed(v *view.View, a mem.Addr, length uint64) bool {
+func isNamed(v *view.View, a mem.Addr, length uint64) (bool, error) {
 	var b [len(nameSection)]byte
 	if length < uint64(len(b)) {
-		return false
+		return false, nil
 	}
 	_, err := v.ReadMem(b[:], a)
-	return err == nil && string(b[:]) == nameSection
+	return string(b[:]) == nameSection, err
 }
 
 // functionNames reads the names out of the content of the section: subsection 1 of those in it.
@@ -80,7 +95,10 @@ func functionNames(b []byte) (map[uint32]string, error) {
 	return nil, nil
 }
 
-// nameMap reads a vector of index and name. What was read comes with an error, too.
+// cut ends a name that is longer.
+const cut = "…"
+
+// nameMap reads a vector of index and name, of a long name the beginning. What was read comes with an error, too.
 func nameMap(b []byte) (map[uint32]string, error) {
 	count, width := binary.Uvarint(b)
 	if width <= 0 || count > maxFunctions || count > uint64(len(b)) {
@@ -97,9 +115,11 @@ func nameMap(b []byte) (map[uint32]string, error) {
 		if k <= 0 || length > uint64(len(b)-n-k) || index >= maxFunctions {
 			return names, errFormat
 		}
-		if name := b[n+k:][:length]; length <= maxName {
-			names[uint32(index)] = string(name)
+		name := string(b[n+k:][:min(length, maxName)])
+		if length > maxName {
+			name = strings.ToValidUTF8(name[:maxName-len(cut)], "") + cut
 		}
+		names[uint32(index)] = name
 		b = b[n+k+int(length):]
 	}
 	return names, nil

@@ -1,7 +1,10 @@
 package wasm
 
 import (
+	"bytes"
+	"maps"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/fpstack/fpstack/mem"
@@ -31,11 +34,42 @@ func TestWasmNames(t *testing.T) {
 			t.Errorf("function %d is %q, want %q", index, got, want)
 		}
 	}
-	for n := range b { // cut anywhere
-		names, err := functionsOf(binaryAt(b[:n]), 0x1000, len(b))
-		if err == nil && len(names) > 0 {
-			t.Fatalf("%d names of %d of %d bytes", len(names), n, len(b))
+	for n := range b { // cut anywhere before the last section, which has other names
+		got, err := functionsOf(binaryAt(b[:n]), 0x1000, len(b))
+		if err == nil && !maps.Equal(got, names) {
+			t.Fatalf("%d names of %d of %d bytes", len(got), n, len(b))
 		}
+	}
+}
+
+// TestEveryReadOfNamesFails: whichever read fails, the names are those that there are, or there is an error.
+func TestEveryReadOfNamesFails(t *testing.T) {
+	code := append([]byte("\x00asm\x01\x00\x00\x00\x0a\x80\x80\x01"), make([]byte, 1<<14)...)
+	b := append(append(code, "\x00\x02\x01a\x00\x0a\x04name\x01\x03\x01\x00\x00"...), code[8:]...)
+	whole := mem.NewOverlay(nil, mem.Range{Start: 0x1000, Data: b})
+	counted := &memory.Failing{Reader: whole}
+	v := view.Over(nil, counted, nil)
+	names, err := functionsOf(&v, 0x1000, len(b))
+	if err != nil || len(names) != 1 || counted.N < 3 {
+		t.Fatalf("%d names by %d reads, %v", len(names), counted.N, err)
+	}
+	for at := range counted.N {
+		v := view.Over(nil, &memory.Failing{Reader: whole, At: 1 + at}, nil)
+		if got, err := functionsOf(&v, 0x1000, len(b)); err == nil && !maps.Equal(got, names) {
+			t.Errorf("read %d of %d fails: %d names of %d, and no error", 1+at, counted.N, len(got), len(names))
+		}
+	}
+}
+
+// TestBoundsOfNames: of a long name the beginning is known; that there are more sections than are read is an error.
+func TestBoundsOfNames(t *testing.T) {
+	long := append([]byte("\x01\x07\x88\x27"), bytes.Repeat([]byte("x"), 5000)...)
+	if names, err := nameMap(long); err != nil || names[7] != strings.Repeat("x", maxName-len(cut))+cut {
+		t.Errorf("a name of %d bytes of 5000, %v", len(names[7]), err)
+	}
+	many := append([]byte("\x00asm\x01\x00\x00\x00"), bytes.Repeat([]byte("\x00\x02\x01a"), maxSections+1)...)
+	if names, err := functionsOf(binaryAt(many), 0x1000, len(many)); err == nil {
+		t.Errorf("%d names of %d sections, and no error", len(names), maxSections+1)
 	}
 }
 

@@ -20,8 +20,8 @@ const mostlyLanguage = () => {
 	return !!native && sum(i => inLanguage[i]) > sum(() => true) / 2;
 };
 const defaults = {z: 0, q: '', type: head.type, threads: null, wait: !!head.waits, flip: null, rev: false,
-	sand: -1, fold: !head.native && mostlyLanguage(), hide: [], focus: [], ignore: [], rec: false, size: false, theme: '',
-	chart: -1, range: null, lanes: true,
+	sand: -1, fold: !head.native && mostlyLanguage(), hide: [], focus: [], ignore: [], rec: false, size: false,
+	theme: '', chart: -1, range: null, lanes: true,
 	table: ''};
 let S = {...defaults}, V, panes = [], found = null, picked = null, hovered = null, theme = PALETTE.light,
 	shareText = null, viewKey = '', searchKey = '', laid = '', scrolled = '';

@@ -1,0 +1,173 @@
+package hotspot
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/hotspot/codecache"
+)
+
+const (
+	// maxUp is how many words above its place a return address is looked for where code has pushed some before a call.
+	maxUp = 7
+	// saveArea is how many bytes of code behind a call are searched for what takes saved registers off the stack.
+	saveArea = 640
+)
+
+// saved is the caller's stack pointer where code has saved registers out of line before the call that it is in, 0 if it
+// has not: what takes them off again follows the call.
+func (s *step) saved(sender mem.Addr) mem.Addr {
+	off := int64(0)
+	for _, n := range takenOff(s.r.lasting().UpTo(s.pc, saveArea)) { // code that is called from is not freed
+		off += n
+		up := sender + mem.Addr(off)
+		if up <= s.sp || up-s.sp > maxFrame {
+			return 0
+		}
+		if s.proved(up - wordSize) {
+			return up
+		}
+	}
+	return 0
+}
+
+// takenOff is by how many bytes code raises the stack pointer, each time that it does, before it takes its frame down.
+func takenOff(code []byte) (all []int64) {
+	const popRBP = 0x5d
+	for i := 0; i+7 <= len(code); i++ {
+		if code[i] != 0x48 || code[i+2] != 0xc4 {
+			continue
+		}
+		n, size := int64(0), 0
+		switch code[i+1] {
+		case 0x81: // add rsp, imm32
+			n, size = int64(int32(binary.LittleEndian.Uint32(code[i+3:]))), 7
+		case 0x83: // add rsp, imm8
+			n, size = int64(int8(code[i+3])), 4
+		default:
+			continue
+		}
+		if i+size < len(code) && code[i+size] == popRBP {
+			break
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// popped is the caller's stack pointer where code of C1 has pushed the arguments of the stub that it calls, as to check
+// a cast, and takes them off again behind the call; 0 if it has not.
+// Source: emit_typecheck_helper in src/hotspot/cpu/x86/c1_LIRAssembler_x86.cpp.
+func (s *step) popped(sender mem.Addr) mem.Addr {
+	n := pops(s.r.lasting().UpTo(s.pc, codeBehind))
+	if up := sender + mem.Addr(n*wordSize); n > 0 && s.proved(up-wordSize) {
+		return up
+	}
+	return 0
+}
+
+// pops is how many registers code begins to pop, but for the frame pointer, by which a frame ends.
+func pops(code []byte) (n int) {
+	const rbp = 5
+	for len(code) > 0 {
+		reg, size := operand(code, 0x58)
+		if size == 0 || reg == rbp {
+			break
+		}
+		n, code = n+1, code[size:]
+	}
+	return n
+}
+
+// pushed is the caller's stack pointer where code has pushed some words before the call that it is in, 0 if it has not.
+// What is left over of other frames may look like a return address: one whose own frame leads on is preferred.
+func (s *step) pushed(sender mem.Addr) mem.Addr {
+	first := mem.Addr(0)
+	for i := range maxUp {
+		up := sender + mem.Addr((i+1)*wordSize)
+		if !s.proved(up - wordSize) {
+			continue
+		}
+		if s.leadsOn(up) {
+			return up
+		}
+		if first == 0 {
+			first = up
+		}
+	}
+	return first
+}
+
+// farPushed is pushed for code of C1 in JDK 8, which saves all registers around calls of mathematics, where that is
+// still going on: the frame that it finds must lead on.
+func (s *step) farPushed(b *codecache.Blob, sender mem.Addr) mem.Addr {
+	const before = 9
+	if !s.interrupted || b.Kind != codecache.Compiled || b.Code.Level >= fullLevel || s.j.version >= before {
+		return 0
+	}
+	for i := maxUp; i < scanned; i++ {
+		if up := sender + mem.Addr((i+1)*wordSize); s.proved(up-wordSize) && s.leadsOn(up) {
+			return up
+		}
+	}
+	return 0
+}
+
+// proved reports whether the word at a is an address that code of the JVM may return to: a call comes before it, or it
+// is one by which the interpreter is entered again, or the method is to go on there when it has been given up.
+func (s *step) proved(a mem.Addr) bool {
+	w, err := s.v.Word(a)
+	ra := mem.Addr(w)
+	switch {
+	case err != nil || !s.j.made(ra) || !s.j.made(ra-1):
+		return false
+	case ra == s.j.returns:
+		return true
+	case s.j.interprets(ra):
+		c := s.j.codelet(ra)
+		return c != nil && strings.Contains(c.Name, "return entry")
+	}
+	b, err := s.r.blobAt(s.v, s.j, ra)
+	if err != nil || ra <= b.Begin || ra >= b.End {
+		return false
+	}
+	return b.Kind == codecache.Compiled && (ra == b.Code.Deopt[0] || ra == b.Code.Deopt[1]) || s.follows(ra)
+}
+
+// follows reports whether a call comes before ra, or may, as code cannot be read.
+func (s *step) follows(ra mem.Addr) bool {
+	const longest = 7
+	code, ok := s.r.lasting().Bytes(ra-longest, longest)
+	if !ok {
+		return true
+	}
+	if code[longest-5] == 0xe8 { // call rel32
+		return true
+	}
+	for n := 2; n <= longest; n++ { // call r/m64, of as many bytes
+		if c := code[longest-n:]; c[0] == 0xff && c[1]&0x38 == 0x10 {
+			return true
+		}
+	}
+	return false
+}
+
+// leadsOn reports whether the frame whose callee's return address is below up has a return address itself where it
+// should be.
+func (s *step) leadsOn(up mem.Addr) bool {
+	w, err := s.v.Word(up - wordSize)
+	if err != nil {
+		return false
+	}
+	// The call stub and the interpreter have a frame pointer, which was saved below.
+	if ra := mem.Addr(w); ra == s.j.returns || s.j.interprets(ra) {
+		fp, err := s.v.Word(up - 2*wordSize)
+		if saved := mem.Addr(fp); err != nil || saved <= up || saved-up > maxFrame || saved%wordSize != 0 {
+			return false
+		}
+		return ra == s.j.returns || s.proved(mem.Addr(fp)+wordSize)
+	}
+	b, err := s.r.blobAt(s.v, s.j, mem.Addr(w))
+	return err == nil && b.FrameSize >= 2*wordSize && s.proved(up+mem.Addr(b.FrameSize)-wordSize)
+}
