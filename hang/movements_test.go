@@ -36,7 +36,8 @@ func TestFibersChangeThreads(t *testing.T) {
 	}
 	v := Judge(c)
 	if v.Kind != Moving || !strings.HasSuffix(v.Sentence, "% of a CPU in f") ||
-		strings.Contains(v.Sentence, "thread") || v.Culprit == nil || v.Culprit.Frame == nil || v.Culprit.Frame.Func != "f" {
+		strings.Contains(v.Sentence, "thread") || v.Culprit == nil ||
+		v.Culprit.Frame == nil || v.Culprit.Frame.Func != "f" {
 		t.Errorf("goroutines: %s: %q, culprit %+v", v.Kind, v.Sentence, v.Culprit)
 	}
 }

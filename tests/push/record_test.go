@@ -311,7 +311,8 @@ func TestSpoolSurvivesCrash(t *testing.T) {
 	dir := t.TempDir()
 	log, id := filepath.Join(dir, "log"), filepath.Join(dir, "id")
 	cmd := exec.Command(strace, "-f", "-y", "-e", "trace=fsync,linkat", "-o", log, "sh", "-c",
-		`echo $$ >"$0"; exec "$@"`, id, fpstack, "agent", "-q", "--interval", "1s", "-p", sleeper(t), "--spool", dir+"/spool",
+		`echo $$ >"$0"; exec "$@"`, id, fpstack, "agent", "-q", "--interval", "1s", "-p", sleeper(t),
+		"--spool", dir+"/spool",
 		"--push", "pyroscope"+away(t))
 	var out bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out

@@ -120,7 +120,8 @@ func drawList(r *Runtime, n int) *drawnList {
 	return d
 }
 
-// state draws state number i of a thread with that pthread_self and with frames, with state number next behind it, -1 for none.
+// state draws state number i of a thread with that pthread_self and with frames, with state number next behind it, -1
+// for none.
 func (d *drawnList) state(i int, ident uint64, next int) {
 	at, behind := mem.Addr(firstListed+i*listed), uint64(0)
 	if next >= 0 {

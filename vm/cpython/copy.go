@@ -192,9 +192,9 @@ func (r *Runtime) fetchHeads(o *roster, own mem.Addr, f *snapshot.Fetcher, s *sc
 	return true
 }
 
-// settled reports whether what o says of t holds still: the state of another may lie where its own did, that of a thread
-// which has ended may be there still while a new one has its pthread_self, and a new state may lie where the head of the
-// list did.
+// settled reports whether what o says of t holds still: the state of another may lie where its own did, that of a
+// thread which has ended may be there still while a new one has its pthread_self, and a new state may lie where the
+// head of the list did.
 func (r *Runtime) settled(o *roster, own mem.Addr, t *snapshot.Thread, m *view.View) bool {
 	main := o.main()
 	switch {

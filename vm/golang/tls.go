@@ -10,8 +10,8 @@ import (
 )
 
 // tlsOffset is where the g of a thread is, from its thread pointer; 0 where that is not known. The linker gives the
-// only variable of a program of that kind, runtime.tlsg, the end of the first block. Where C has such variables too, and
-// in a library or plugin, it is wherever the linker or the loader found room: the code of [callC] reads it.
+// only variable of a program of that kind, runtime.tlsg, the end of the first block. Where C has such variables too,
+// and in a library or plugin, it is wherever the linker or the loader found room: the code of [callC] reads it.
 // Source: "ELF Handling For Thread-Local Storage", 3.4.6; cmd/link/internal/ld/sym.go.
 func (r *Runtime) tlsOffset() int64 {
 	if r.m.Machine() != machineAMD64 {
