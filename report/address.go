@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
@@ -79,11 +80,12 @@ func addressesOfWait(w *profile.Wait) []uint64 {
 	return append(addressesIn(w.Text), w.Addr, w.With)
 }
 
-var longAddress = regexp.MustCompile(`\b0x[0-9a-f]{10,16}\b`)
+// longAddress is made when it is first used: a start pays for all that is made before main.
+var longAddress = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b0x[0-9a-f]{10,16}\b`) })
 
 // addressesIn lists the long addresses that stand in words.
 func addressesIn(words string) (all []uint64) {
-	for _, digits := range longAddress.FindAllString(words, -1) {
+	for _, digits := range longAddress().FindAllString(words, -1) {
 		if addr, err := strconv.ParseUint(digits[2:], 16, 64); err == nil {
 			all = append(all, addr)
 		}
