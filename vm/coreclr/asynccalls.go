@@ -27,15 +27,17 @@ func (r *Runtime) OpenFibers() (bool, error) {
 // after the stop.
 func (r *Runtime) Fibers(*snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	r.List.Clear()
-	c, err := suspended.Best(r.newScan)
-	defer c.Close()
-	defer c.Keep()
+	c, ended := suspended.Best(r.newScan) // what it has found is there whatever ended it
+	defer func() {
+		c.Keep()
+		c.Close()
+	}()
 	problem := c.Problem("async methods")
 	if problem == nil && c.doubtful > 0 {
 		problem = fmt.Errorf("async methods may be missing: of %d it is not known whether they are what the garbage "+
 			"collector has left of others", c.doubtful)
 	}
-	return r.listed(c), cmp.Or(problem, err)
+	return r.listed(c), cmp.Or(problem, ended)
 }
 
 // listed makes fibers of what c found.

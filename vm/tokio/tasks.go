@@ -49,8 +49,7 @@ type list struct {
 	tasks  []task
 	extent search.Extent
 	full   bool
-	unfit  int   // that were left out: their neighbours do not lead back
-	err    error // why nothing is read any more
+	unfit  int // that were left out: their neighbours do not lead back
 }
 
 // find finds the tasks that live.
