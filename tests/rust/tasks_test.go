@@ -164,12 +164,22 @@ func isPassing(name string) bool {
 	return strings.HasSuffix(name, "::passing") || strings.HasSuffix(name, "::churn")
 }
 
+const (
+	selects  = "tasks::selects"
+	maxSpent = 4
+)
+
 func compare(t *testing.T, d *profile.Dump, want map[string]string, n int) {
 	t.Helper()
-	got := map[string]int{}
+	got, spent := map[string]int{}, 0
 	for i := range d.Fibers {
 		f := &d.Fibers[i]
 		frames := d.FiberStacks[f.Stack].Stack.Frames
+		// The thread in whose place a task is run may have spent its share of polls: docs/runtimes.md.
+		if f.State == "what it awaits is not known" && frames[0].Func == selects {
+			spent++
+			continue
+		}
 		unknown := f.Wait == profile.FiberRuns || strings.HasPrefix(f.State, "where it waits is not known")
 		if f.Missing != "" || unknown || isPassing(frames[len(frames)-1].Func) { // their numbers tell if it is another
 			continue
@@ -182,9 +192,12 @@ func compare(t *testing.T, d *profile.Dump, want map[string]string, n int) {
 		}
 	}
 	for c, w := range want {
-		if got[c] != n {
+		if got[c] > n || got[c] < n-spent {
 			t.Errorf("%d of %q (%s), want %d", got[c], w, c, n)
 		}
+	}
+	if spent > maxSpent {
+		t.Errorf("of %d tasks in a select! it is not known what they await", spent)
 	}
 }
 

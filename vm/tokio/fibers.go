@@ -54,7 +54,6 @@ var (
 	errMany    = fmt.Errorf("of no more than %d tasks it is looked for", maxRuns)
 	errChanged = errors.New("the task goes on")
 	errThread  = errors.New("no thread of the runtime is known")
-	errBusy    = errors.New("branches of select! may be missing: no thread of tokio waited while the process was stopped")
 )
 
 const (
@@ -96,9 +95,6 @@ func (r *Runtime) runAll(tasks []task, s *snapshot.Snapshot) ([]ran, error) {
 		}
 		left = again
 	}
-	if d.busy {
-		err = errors.Join(err, errBusy)
-	}
 	return out, errors.Join(r.chains(d, tasks, out), err)
 }
 
@@ -139,8 +135,8 @@ func (d *dry) runBatch(tasks []task, which []int, out []ran) error {
 	return d.moment.Err()
 }
 
-// runAgain runs a task once more, for the way that goes further: one that finds no budget left in the thread leaves out
-// the branches of a select!.
+// runAgain runs a task once more, for the way that goes further: one that finds no budget left in the thread does not
+// come to the branches of a select!.
 func (d *dry) runAgain(t *task, o *ran) {
 	n, waits, err := d.run(t)
 	if err == nil && n >= 0 && (o.trace < 0 || len(d.traces[n].steps) > len(d.traces[o.trace].steps)) {
