@@ -135,6 +135,21 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestFindByNeighbours: a task that came where the search had been already is found by those that it is linked with.
+func TestFindByNeighbours(t *testing.T) {
+	heap := three()
+	r, _ := drawn(t, heap, make([]byte, codeSize), 0)
+	r.image.Search = func(m *maps.Mapping, yield func(at mem.Addr, b []byte) bool) error {
+		if m.Start == heapAt {
+			yield(heapAt+0x300, heap[0x300:])
+		}
+		return nil
+	}
+	if ids, _ := listed(t, r); fmt.Sprint(ids) != "[11 12 13]" {
+		t.Errorf("tasks %v are listed, want 11 to 13", ids)
+	}
+}
+
 // TestBounds: what is no table of functions is none.
 func TestBounds(t *testing.T) {
 	r, _ := drawn(t, nil, nil, 0)

@@ -11,6 +11,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/moment"
+	"github.com/fpstack/fpstack/work"
 )
 
 // Where a task waits is known to its code alone: the function that polls it goes down to the future that it waits for,
@@ -67,6 +68,7 @@ type dry struct {
 	stack   []frameOf // of the machine
 	seen    map[step]bool
 	taken   mem.Addr // the task whose result was asked for last
+	held    int64    // bytes of traces that the budget has given
 }
 
 type frameOf struct {
@@ -214,11 +216,24 @@ func (d *dry) run(t *task) (number int, waits mem.Addr, err error) {
 			return 0, 0, err
 		}
 	}
-	return d.number(), d.taken, nil
+	number, err = d.number()
+	return number, d.taken, err
 }
 
-// number is that of the trace at hand, -1 if there are too many.
-func (d *dry) number() int {
+// stepBytes and callBytes are what a trace holds of each.
+const (
+	stepBytes = 24
+	callBytes = 24
+)
+
+// release gives back what traces have held.
+func (d *dry) release() {
+	d.r.budget.Release(d.held)
+	d.held, d.traces = 0, nil
+}
+
+// number is that of the trace at hand.
+func (d *dry) number() (int, error) {
 	var h maphash.Hash
 	h.SetSeed(d.seed)
 	var b [16]byte
@@ -228,15 +243,19 @@ func (d *dry) number() int {
 		h.Write(b[:])
 	}
 	sum := h.Sum64()
-	n, ok := d.known[sum]
-	switch {
-	case ok:
-	case len(d.traces) == maxTraces:
-		return -1
-	default:
-		n = len(d.traces)
-		d.known[sum] = n
-		d.traces = append(d.traces, d.at)
+	if n, ok := d.known[sum]; ok {
+		return n, nil
 	}
-	return n
+	bytes := int64(len(d.at.steps))*stepBytes + int64(len(d.at.calls))*callBytes
+	switch {
+	case len(d.traces) == maxTraces:
+		return -1, errWays
+	case !d.r.budget.Hold(bytes):
+		return -1, work.ErrMemory
+	}
+	d.held += bytes
+	n := len(d.traces)
+	d.known[sum] = n
+	d.traces = append(d.traces, d.at)
+	return n, nil
 }

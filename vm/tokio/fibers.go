@@ -54,6 +54,7 @@ var (
 	errMany    = fmt.Errorf("of no more than %d tasks it is looked for", maxRuns)
 	errChanged = errors.New("the task goes on")
 	errThread  = errors.New("no thread of the runtime is known")
+	errWays    = fmt.Errorf("of no more than %d ways it is told where they lead", maxTraces)
 )
 
 const (
@@ -82,6 +83,7 @@ func (r *Runtime) runAll(tasks []task, s *snapshot.Snapshot) ([]ran, error) {
 	if d == nil {
 		return out, nil
 	}
+	defer d.release()
 	var err error
 	for range maxPasses {
 		var again []int
@@ -169,7 +171,10 @@ func (r *Runtime) chains(d *dry, tasks []task, out []ran) error {
 		}
 		out[i].chain = w
 	}
-	return b.err
+	if b.err != nil {
+		return fmt.Errorf("name where tasks of tokio wait: %w", b.err)
+	}
+	return nil
 }
 
 // maxThreads bounds the threads in whose place a task is tried.

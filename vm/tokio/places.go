@@ -1,6 +1,7 @@
 package tokio
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -142,6 +143,9 @@ func isForeign(f *profile.Frame) bool {
 func (b *book) waits(t *trace, ready bool) []waiting {
 	var polled, all []place
 	for _, s := range t.steps {
+		if !b.spend(placeCost) {
+			return nil
+		}
 		p := b.place(t, s)
 		switch {
 		case len(p.own) == 0:
@@ -150,6 +154,9 @@ func (b *book) waits(t *trace, ready bool) []waiting {
 		default:
 			all = append(all, p)
 		}
+	}
+	if n := int64(max(len(polled), len(all))); !b.spend(n * n * pairCost) {
+		return nil
 	}
 	if len(polled) == 0 {
 		return notPolled(all)
@@ -174,6 +181,22 @@ func (b *book) waits(t *trace, ready bool) []waiting {
 		}
 	}
 	return out
+}
+
+// placeCost and pairCost are what it takes to tell where a step was, and to compare it with another, in steps of the
+// budget.
+const (
+	placeCost = 2_000
+	pairCost  = 20
+)
+
+// spend takes from the budget what comes next, and reports whether it was left.
+func (b *book) spend(n int64) bool {
+	if b.r.budget.Spend(n) {
+		return true
+	}
+	b.err = cmp.Or(b.err, b.r.budget.Refusal())
+	return false
 }
 
 // maxBranches bounds the chains of one task.

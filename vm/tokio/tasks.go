@@ -49,7 +49,6 @@ type list struct {
 	tasks  []task
 	extent search.Extent
 	full   bool
-	unfit  int // that were left out: their neighbours do not lead back
 }
 
 // find finds the tasks that live.
@@ -67,25 +66,53 @@ func (r *Runtime) find() *list {
 				return true
 			}
 			t, ok := r.read(header, &r.vtables[number])
-			switch {
-			case !ok:
-				return true
-			case len(l.tasks) == maxTasks:
-				l.full = true
-				return false
-			case !r.listed(&t):
-				l.unfit++
-				return true
-			}
-			l.tasks = append(l.tasks, t)
-			r.keep(t.at, headerSize)
-			r.keep(t.at+mem.Addr(t.vtable.id), wordSize)
-			r.keepLinks(t.at, t.vtable)
-			return true
+			return !ok || r.add(l, &t)
 		})
 	})
+	r.follow(l)
 	slices.SortFunc(l.tasks, func(a, b task) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.at, b.at)) })
 	return l
+}
+
+// add adds t to l if it is in the list of a runtime, and reports whether there is room for more.
+func (r *Runtime) add(l *list, t *task) bool {
+	if len(l.tasks) == maxTasks {
+		l.full = true
+		return false
+	}
+	if r.listed(t) {
+		l.tasks = append(l.tasks, *t)
+		r.keep(t.at, headerSize)
+		r.keep(t.at+mem.Addr(t.vtable.id), wordSize)
+		r.keepLinks(t.at, t.vtable)
+	}
+	return true
+}
+
+// follow adds the neighbours that the search has passed by: those that came meanwhile, and whose own neighbours came.
+func (r *Runtime) follow(l *list) {
+	had := map[mem.Addr]bool{}
+	for i := range l.tasks {
+		had[l.tasks[i].at] = true
+	}
+	for i := 0; i < len(l.tasks); i++ {
+		for _, offset := range [...]int64{trailerPrev, trailerNext} {
+			next, ok := r.word(l.tasks[i].at + mem.Addr(l.tasks[i].vtable.trailer+offset))
+			at := mem.Addr(next)
+			if !ok || at == 0 || had[at] {
+				continue
+			}
+			table, ok := r.word(at + headerVtable)
+			of := r.vtableAt(mem.Addr(table))
+			if !ok || of == nil {
+				continue
+			}
+			had[at] = true
+			if t, ok := r.read(at, of); ok && !r.add(l, &t) {
+				return
+			}
+		}
+	}
 }
 
 // read reads the task whose header is at a; false if it is none that lives and that a runtime has in its list.

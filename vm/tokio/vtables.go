@@ -3,6 +3,7 @@ package tokio
 import (
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -89,6 +90,9 @@ func (r *Runtime) findVtables() (out []vtable, err error) {
 			}
 			at += mem.Addr((len(words) - vtableWords + 1) * wordSize)
 		}
+	}
+	if len(out) == maxVtables && err == nil {
+		err = fmt.Errorf("of tokio no more than %d kinds of tasks are known", maxVtables)
 	}
 	return out, err
 }
