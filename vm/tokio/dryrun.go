@@ -27,7 +27,7 @@ const (
 	// maxPages bounds the pages of code that are held.
 	maxPages = 1 << 10
 	pageSize = 4096
-	stepCost = 200
+	stepCost = 100
 	// endOfRun is where the outermost function returns to.
 	endOfRun = 1<<62 - 16
 )
@@ -56,7 +56,6 @@ type dry struct {
 	moment  *moment.Moment
 	thread  mem.Addr                // thread pointer of the thread in whose place they run
 	local   mem.Span[mem.Addr]      // the memory of that thread, of which it does not matter whether it changes
-	busy    bool                    // it was in no system call: a task may have used up its budget of polls
 	code    map[mem.Addr]*[2][]byte // pages, with their start in the next
 	slots   map[uint64]imported
 	seed    maphash.Seed
@@ -77,7 +76,7 @@ type frameOf struct {
 }
 
 func (r *Runtime) newDry(t *snapshot.Thread) *dry {
-	d := &dry{r: r, thread: t.TP, busy: t.Syscall == nil, code: map[mem.Addr]*[2][]byte{}, slots: r.slots(),
+	d := &dry{r: r, thread: t.TP, code: map[mem.Addr]*[2][]byte{}, slots: r.slots(),
 		seed: maphash.MakeSeed(), known: map[uint64]int{}, seen: map[step]bool{}}
 	if in := r.table.Find(t.TP); in != nil {
 		d.local = mem.Span[mem.Addr]{Start: in.Start, End: in.End}

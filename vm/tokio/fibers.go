@@ -97,7 +97,7 @@ func (r *Runtime) runAll(tasks []task, s *snapshot.Snapshot) ([]ran, error) {
 		}
 		left = again
 	}
-	return out, errors.Join(r.chains(d, tasks, out), err)
+	return out, errors.Join(r.chains(d, tasks, out), d.runAgain(tasks, out), err)
 }
 
 // renew reads the state of a task again, and reports whether it waits.
@@ -118,8 +118,6 @@ func (d *dry) runBatch(tasks []task, which []int, out []ran) error {
 		o := &out[i]
 		if o.trace, o.waits, o.why = d.run(&tasks[i]); o.why != nil {
 			o.trace = -1
-		} else if d.busy {
-			d.runAgain(&tasks[i], o)
 		}
 		d.moment.Part()
 	}
@@ -137,13 +135,26 @@ func (d *dry) runBatch(tasks []task, which []int, out []ran) error {
 	return d.moment.Err()
 }
 
-// runAgain runs a task once more, for the way that goes further: one that finds no budget left in the thread does not
-// come to the branches of a select!.
-func (d *dry) runAgain(t *task, o *ran) {
-	n, waits, err := d.run(t)
-	if err == nil && n >= 0 && (o.trace < 0 || len(d.traces[n].steps) > len(d.traces[o.trace].steps)) {
-		o.trace, o.waits = n, waits
+// runAgain runs the few tasks once more of which it is not known what they await: one that finds no budget left in the
+// thread does not come to the branches of a select!.
+func (d *dry) runAgain(tasks []task, out []ran) error {
+	var which []int
+	had := map[int]ran{}
+	for i := range out {
+		if c := out[i].chain; len(c) == 1 && c[0].awaits == awaitedUnknown && c[0].frames[0].Line != 0 {
+			which, had[i] = append(which, i), out[i]
+		}
 	}
+	if len(which) == 0 || len(which) > batch {
+		return nil
+	}
+	err := errors.Join(d.runBatch(tasks, which, out), d.r.chains(d, tasks, out))
+	for i, o := range had {
+		if len(out[i].chain) == 0 {
+			out[i] = o
+		}
+	}
+	return err
 }
 
 func (r *Runtime) isMapped(a mem.Addr) bool {

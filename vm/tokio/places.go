@@ -186,8 +186,8 @@ func (b *book) waits(t *trace, ready bool) []waiting {
 // placeCost and pairCost are what it takes to tell where a step was, and to compare it with another, in steps of the
 // budget.
 const (
-	placeCost = 2_000
-	pairCost  = 20
+	placeCost = 500
+	pairCost  = 2
 )
 
 // spend takes from the budget what comes next, and reports whether it was left.
