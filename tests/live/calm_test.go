@@ -2,7 +2,9 @@ package live
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,6 +14,7 @@ import (
 func TestRecordedCommandIsAsUsual(t *testing.T) {
 	script := `cat /proc/self/timerslack_ns; cat /proc/$PPID/comm; env | grep FPSTACK; tr '\0' ' ' </proc/$PPID/cmdline`
 	cmd := exec.Command(fpstack, "record", "-q", "-o", t.TempDir()+"/x.folded", "--", "/bin/sh", "-c", script)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "FPSTACK_") })
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)

@@ -294,7 +294,8 @@ func TestDoctorWithoutProcess(t *testing.T) {
 	}
 	checkDoctorSchema(t, show(t, "doctor", "-f", "json").stdout)
 	refused := execute(t, bound, enterable(t, "noptrace"), "eperm", fpstack, "doctor")
-	if refused.status != 1 || !strings.HasPrefix(refused.stdout, "our processes cannot be sampled: seccomp refuses\n") {
+	if refused.status != 1 || !strings.HasPrefix(refused.stdout, "our processes cannot be sampled: the system "+
+		"call ptrace is refused to us, whatever its target\n") {
 		t.Errorf("under a filter: status %d, %q", refused.status, refused.stdout)
 	}
 	checkClean(t, refused.stdout)

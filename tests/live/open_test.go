@@ -43,7 +43,7 @@ func TestOpenPage(t *testing.T) {
 		{name: "root", root: true, args: []string{"--open", "-o", page}, env: []string{"DISPLAY=:9"}, status: 1,
 			said: "a browser is not started as root"},
 		{name: "no page", args: []string{"--open", "-o", "out.pb.gz"}, env: []string{"DISPLAY=:9"}, status: 64,
-			said: "a browser shows flame graphs alone"},
+			said: "a browser shows only flame graphs"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			asRoot(t)
