@@ -25,7 +25,7 @@ func TestModule(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "module.cwasm")
 		for mode, file := range map[string]string{"sleep": "wasm[0]", "file": path} {
 			h := start(t, "host-v"+v, mode, path)
-			frames := h.sample(h.pid)[0].wasmFrames()
+			frames := h.undelayed().wasmFrames()
 			if len(frames) == 0 {
 				t.Errorf("%s: no frame of WebAssembly", mode)
 			}
@@ -53,7 +53,7 @@ func TestExports(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v string) {
 		h := startIn(t, nameless, "host-v"+v, "sleep")
 		var got []string
-		for _, f := range h.sample(h.pid)[0].wasmFrames() {
+		for _, f := range h.undelayed().wasmFrames() {
 			got = append(got, f.Func)
 			if f.Unsure || f.Note != "" {
 				t.Errorf("%+v", f)
@@ -97,7 +97,7 @@ func TestLines(t *testing.T) {
 		h := start(t, "host-v"+v, "debug")
 		inlined := 0
 		for n := 0; n < 20 || inlined < 10 && n < mostSamples; n++ {
-			s := h.sample(h.pid)[0]
+			s := h.undelayed()
 			for _, f := range s.wasmFrames() {
 				ok := false
 				switch {
@@ -125,7 +125,7 @@ func TestLines(t *testing.T) {
 func TestMany(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v string) {
 		h := start(t, "host-v"+v, "many")
-		got := h.sample(h.pid)[0].chain()
+		got := h.undelayed().chain()
 		want := []string{"host_leaf", "host_wait", "number_15000_of_many_functions_with_long_names",
 			"number_15001_of_many_functions_with_long_names", "host_call", "run_many", "main"}
 		if !slices.Equal(got, want) {
@@ -141,7 +141,7 @@ func TestProfilers(t *testing.T) {
 			eachVersion(t, func(t *testing.T, v string) {
 				t.Setenv("PROFILER", p)
 				h := start(t, "host-v"+v, "names")
-				if got, want := h.sample(h.pid)[0].chain(), slices.Concat(namesChain,
+				if got, want := h.undelayed().chain(), slices.Concat(namesChain,
 					[]string{"host_call", "run_names", "main"}); !slices.Equal(got, want) {
 					t.Errorf("got %q, want %q", got, want)
 				}

@@ -165,6 +165,19 @@ func (h *target) sample(tids ...int) []sampled {
 	return out
 }
 
+// undelayed is a sample of the first thread that the CPU was not taken from in the stop.
+func (h *target) undelayed() *sampled {
+	h.t.Helper()
+	const tries = 50
+	for range tries {
+		if s := &h.sample(h.pid)[0]; !s.delayed {
+			return s
+		}
+	}
+	h.t.Fatalf("%d stops were all delayed", tries)
+	return nil
+}
+
 // own are the names of functions of the hosts and their modules; what wasmtime and the C library have is left out.
 var own = []string{"host_", "run_", "main", "work_", "wurk_", "import_", "recurse", "again_", "tail_", "other_",
 	"lines_", "wasm-function[", "demo::engine::step", "na\u00efve name", "mycrate::foo", "many_", "number_", "thread"}
