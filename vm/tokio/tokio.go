@@ -45,6 +45,9 @@ const maxSites = 16 << 20
 // mark is in the read-only data of each program with tokio: in names of its threads and in messages.
 var mark = []byte("tokio")
 
+// rustc is in the .comment section of programs that its compiler has made, and in those that are linked with its code.
+var rustc = []byte("rustc")
+
 // large is so much read-only data that to search it takes a part of a dump: node has fifty megabytes.
 const large = 8 << 20
 
@@ -52,7 +55,7 @@ const large = 8 << 20
 // searched only where a compiler of Rust is named, or nobody. Older versions of rustc do not name themselves: what is
 // large and of theirs is not known.
 func worthSearching(n int, comment []byte) bool {
-	return n < large || len(comment) == 0 || bytes.Contains(comment, []byte("rustc"))
+	return n < large || len(comment) == 0 || bytes.Contains(comment, rustc)
 }
 
 // New returns the Runtime of a module of image that holds tokio, nil if it does not.
@@ -62,7 +65,8 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	}
 	_, data, _ := m.Plain(".rodata")
 	_, comment, _ := m.Plain(".comment")
-	if !worthSearching(len(data), comment) || !bytes.Contains(data, mark) {
+	_, ofGo, _ := m.Plain(".go.buildinfo")
+	if len(ofGo) > 0 && !bytes.Contains(comment, rustc) || !worthSearching(len(data), comment) || !bytes.Contains(data, mark) {
 		return nil, nil
 	}
 	return newRuntime(m, image), nil
