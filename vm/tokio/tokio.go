@@ -66,7 +66,10 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	_, data, _ := m.Plain(".rodata")
 	_, comment, _ := m.Plain(".comment")
 	_, ofGo, _ := m.Plain(".go.buildinfo")
-	if len(ofGo) > 0 && !bytes.Contains(comment, rustc) || !worthSearching(len(data), comment) || !bytes.Contains(data, mark) {
+	if len(ofGo) > 0 && !bytes.Contains(comment, rustc) {
+		return nil, nil
+	}
+	if !worthSearching(len(data), comment) || !bytes.Contains(data, mark) {
 		return nil, nil
 	}
 	return newRuntime(m, image), nil
