@@ -327,6 +327,21 @@ func TestAppendedIsNotProved(t *testing.T) {
 	}
 }
 
+// TestSetAside: addresses that the process has set aside, which it may not use, are no memory that the core lacks.
+func TestSetAside(t *testing.T) {
+	d := draw(regs.AMD64).thread(1, 0, at(regs.AMD64, 1, 2)).load(0x1000, 0x1000, 0, nil).load(0x3000, 0x1000,
+		pfR|pfW, nil)
+	c := open(t, d.bytes(), Files{})
+	defer c.Close()
+	b := make([]byte, 8)
+	if n, err := c.ReadMem(b, 0x1000); n != 0 || !errors.Is(err, mem.ErrUnmapped) {
+		t.Errorf("set aside: %d bytes, %v, want that nothing is mapped", n, err)
+	}
+	if n, err := c.ReadMem(b, 0x3000); n != 0 || !errors.Is(err, ErrNotInCore) {
+		t.Errorf("not written to the core: %d bytes, %v", n, err)
+	}
+}
+
 // TestRelocatedIsNotMadeUp: what the loader wrote to and protected then looks as if nobody could have written to it.
 func TestRelocatedIsNotMadeUp(t *testing.T) {
 	file := program(7)

@@ -46,8 +46,8 @@ func (c *Core) dumped(b []byte, addr mem.Addr) (int, error) {
 func (c *Core) fromFile(b []byte, addr mem.Addr) (int, error) {
 	m := c.Maps.Find(addr)
 	switch {
-	case m == nil:
-		return 0, mem.ErrUnmapped
+	case m == nil, !m.IsFile() && m.Perm&(maps.Read|maps.Write|maps.Exec) == 0:
+		return 0, mem.ErrUnmapped // addresses that were set aside are no memory that the process had
 	case !m.IsFile() || m.Perm&maps.Write != 0:
 		return 0, ErrNotInCore
 	}
