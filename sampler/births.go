@@ -5,17 +5,17 @@ import (
 	"maps"
 	"time"
 
-	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/tracer/connector"
 )
 
 // Where the kernel reports each thread and process that begins or ends, nothing has to be listed or read to see what it
 // is: what is ours is known by its parent, also if that has ended, and what began and ended between two rounds is known
 // to have been.
 
-// eventSource reports what began and ended on this machine, see tracer.Events.
+// eventSource reports what began and ended on this machine, see connector.Events.
 type eventSource interface {
-	// Read fills into with what happened since, and does not wait. tracer.ErrMissed says that some was lost.
-	Read(into []tracer.Event) (n int, err error)
+	// Read fills into with what happened since, and does not wait. connector.ErrMissed says that some was lost.
+	Read(into []connector.Event) (n int, err error)
 	Close() error
 }
 
@@ -41,7 +41,7 @@ type births struct {
 	family map[int]*cadence
 	alive  map[int]int // threads that began and are not met yet, and the processes they belong to
 	order  []int       // of alive, as they began; some may have ended
-	into   [64]tracer.Event
+	into   [64]connector.Event
 
 	read    time.Duration // when events were read last
 	flooded bool          // others made more than the kernel keeps
@@ -126,7 +126,7 @@ func (k *ticker) catchUp(now time.Duration) bool {
 		if err != nil {
 			whole = false
 			b.missed = true
-			if !errors.Is(err, tracer.ErrMissed) {
+			if !errors.Is(err, connector.ErrMissed) {
 				b.close()
 				b.failed = true
 				return false
@@ -148,7 +148,7 @@ func (k *ticker) hearLast() {
 }
 
 // note takes one event into account.
-func (b *births) note(e tracer.Event, children bool) {
+func (b *births) note(e connector.Event, children bool) {
 	to, ours := b.family[e.PID]
 	if e.Parent != 0 && children && !ours {
 		to, ours = b.family[e.Parent]

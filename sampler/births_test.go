@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/tracer/connector"
 )
 
 // fakeEvents reports drawn events at drawn moments.
@@ -24,14 +24,14 @@ type fakeEvents struct {
 
 type timed struct {
 	at time.Duration
-	tracer.Event
+	connector.Event
 }
 
-func (h *fakeEvents) Read(into []tracer.Event) (n int, err error) {
+func (h *fakeEvents) Read(into []connector.Event) (n int, err error) {
 	err, h.err = h.err, nil
 	if h.strange != nil {
 		for range min(len(into), h.strange(h.f.Now())) {
-			into[n] = tracer.Event{PID: 1 << 20, TID: 1 << 20, Parent: 1 << 19}
+			into[n] = connector.Event{PID: 1 << 20, TID: 1 << 20, Parent: 1 << 19}
 			n++
 		}
 	}
@@ -52,10 +52,10 @@ func (f *fake) announces(events ...timed) *fakeEvents {
 }
 
 func begins(at time.Duration, pid, parent int) timed {
-	return timed{at, tracer.Event{PID: pid, TID: pid, Parent: parent}}
+	return timed{at, connector.Event{PID: pid, TID: pid, Parent: parent}}
 }
 func ends(at time.Duration, pid int) timed {
-	return timed{at, tracer.Event{Ended: true, PID: pid, TID: pid}}
+	return timed{at, connector.Event{Ended: true, PID: pid, TID: pid}}
 }
 
 // lives adds a process of one busy thread that lives from one moment to another. /proc shows it below no other.
@@ -158,8 +158,9 @@ func TestThreadsThatTheKernelReports(t *testing.T) {
 		}
 	}
 	p.threads[10] = from(105 * ms)
-	f.announces(timed{105 * ms, tracer.Event{PID: 1, TID: 10}},
-		timed{305 * ms, tracer.Event{PID: 1, TID: 11}}, timed{305 * ms, tracer.Event{PID: 1, TID: 11, Ended: true}})
+	f.announces(timed{105 * ms, connector.Event{PID: 1, TID: 10}},
+		timed{305 * ms, connector.Event{PID: 1, TID: 11}},
+		timed{305 * ms, connector.Event{PID: 1, TID: 11, Ended: true}})
 	got, s, _ := drawn(t, f, Options{Rate: 99})
 	if n, wall, _ := amounts(got, 10, 0); n < 85 || wall < 880*ms || wall > 910*ms {
 		t.Errorf("thread 10: %d samples, %v", n, wall)
@@ -171,7 +172,7 @@ func TestThreadsThatTheKernelReports(t *testing.T) {
 
 // What is lost is found in the old way, and the stats say that the count may be short.
 func TestEventsThatWereLost(t *testing.T) {
-	for name, err := range map[string]error{"an overrun": tracer.ErrMissed, "an end": errors.New("gone")} {
+	for name, err := range map[string]error{"an overrun": connector.ErrMissed, "an end": errors.New("gone")} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(time.Second)
 			p := f.process(1)
@@ -218,7 +219,7 @@ func TestStormOfOthers(t *testing.T) {
 			h.strange = func(now time.Duration) int {
 				n := int((now - last) / each)
 				if n > 1300 { // what the kernel keeps
-					n, last, h.err = 1300, now-1300*each, tracer.ErrMissed
+					n, last, h.err = 1300, now-1300*each, connector.ErrMissed
 				}
 				n = min(n, 64)
 				last += time.Duration(n) * each
@@ -271,7 +272,7 @@ func TestNoEvents(t *testing.T) {
 
 // The program makes many short commands, and a daemon that forks twice, whose parent ends at once.
 func TestCommandsOfAShell(t *testing.T) {
-	if e, err := tracer.OpenEvents(); err != nil {
+	if e, err := connector.Open(); err != nil {
 		t.Skipf("no process events here: %v", err)
 	} else {
 		e.Close()

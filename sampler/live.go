@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fpstack/fpstack/tracer/connector"
+
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -58,7 +60,7 @@ func (s *live) Close() error {
 func (s *live) Kin(id int) (pid, parent int, err error) { return tracer.Kin(id) }
 
 // Events implements opener.
-func (s *live) Events() (eventSource, error) { return tracer.OpenEvents() }
+func (s *live) Events() (eventSource, error) { return connector.Open() }
 
 // Now implements ticking.
 func (s *live) Now() time.Duration { return time.Since(s.start) }

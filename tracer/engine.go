@@ -7,6 +7,9 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/fpstack/fpstack/tracer/osthread"
+	"github.com/fpstack/fpstack/tracer/ptrace"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -20,18 +23,20 @@ import (
 // A stop of several threads seizes all of them before it interrupts the first: PTRACE_SEIZE waits for an exec of the
 // process, and nobody is to stand still meanwhile.
 type engine struct {
-	alarm   *alarm
-	urgency *urgency
+	alarm   *osthread.Alarm
+	urgency *osthread.Urgency
 	reaper  reaper
 	clock   time.Time // all durations count from here
-	note    [noteBytes]byte
-	info    siginfo // what the last wait reported
-	armed   bool    // the alarm goes off again and again
-	brief   bool    // the next wait is likely to be short: the scheduler need not know
-	dirty   bool    // something may still be traced: the OS thread must end
+	note    [ptrace.NoteBytes]byte
+	info    ptrace.Siginfo // what the last wait reported
+	armed   bool           // the alarm goes off again and again
+	brief   bool           // the next wait is likely to be short: the scheduler need not know
+	dirty   bool           // something may still be traced: the OS thread must end
 }
 
-func (e *engine) use(t *osThread, p reaper) { e.alarm, e.urgency, e.reaper = &t.alarm, &t.urgency, p }
+func (e *engine) use(t *osthread.Thread, p reaper) {
+	e.alarm, e.urgency, e.reaper = &t.Alarm, &t.Urgency, p
+}
 
 func (e *engine) now() time.Duration { return time.Since(e.clock) }
 
@@ -46,7 +51,7 @@ func (e *engine) wait(tid int, until time.Duration) unix.Errno {
 		return e.poll(tid)
 	}
 	if !e.armed {
-		e.alarm.set(left, alarmPeriod) // again and again: it may go off before the wait begins
+		e.alarm.Set(left, osthread.AlarmPeriod) // again and again: it may go off before the wait begins
 	}
 	errno := e.waitid(tid, 0)
 	e.brief = false // what has lasted for a while may last on: the scheduler needs what we occupy
@@ -59,20 +64,11 @@ func (e *engine) poll(tid int) unix.Errno { return e.waitid(tid, unix.WNOHANG) }
 func (e *engine) waitid(tid, options int) unix.Errno {
 	if tid != anyThread {
 		if options == 0 && e.brief {
-			return waitRaw(tid, &e.info)
+			return ptrace.WaitRaw(tid, &e.info)
 		}
-		return waitStop(tid, options, &e.info)
+		return ptrace.WaitStop(tid, options, &e.info)
 	}
-	const all = 0 // P_ALL
-	e.info[pidAt] = 0
-	// What other OS threads of ours have started or traced is not waited for.
-	args := uintptr(waitKeep | unix.WNOTHREAD | options)
-	if options&unix.WNOHANG != 0 {
-		_, _, errno := unix.RawSyscall6(unix.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&e.info)), args, 0, 0)
-		return errno
-	}
-	_, _, errno := unix.Syscall6(unix.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&e.info)), args, 0, 0)
-	return errno
+	return ptrace.WaitAny(options, &e.info)
 }
 
 // sleep lets d pass; a signal ends it early. Go's scheduler does not know of it, if it has another CPU to go on: that
@@ -90,13 +86,13 @@ func sleep(d time.Duration) {
 // arm lets the alarm go off from now on, each period.
 func (e *engine) arm() {
 	if !e.armed {
-		e.alarm.set(alarmPeriod, alarmPeriod)
+		e.alarm.Set(osthread.AlarmPeriod, osthread.AlarmPeriod)
 		e.armed = true
 	}
 }
 
 // disarm ends the alarm, also one that was set for a single wait.
 func (e *engine) disarm() {
-	e.alarm.set(0, 0)
+	e.alarm.Set(0, 0)
 	e.armed = false
 }

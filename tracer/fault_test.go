@@ -12,6 +12,7 @@ import (
 
 	"github.com/fpstack/fpstack/errand"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer/osthread"
 )
 
 // faulty is a context that panics when it is called for the n-th time, which the tracer's thread
@@ -38,14 +39,14 @@ func TestFaultOnTracerThread(t *testing.T) {
 		ctx := &faulty{Context: context.Background()}
 		ctx.left.Store(n)
 		var s *snapshot.Snapshot
-		err := guard(func() {
+		err := osthread.Guard(func() {
 			var e error
 			if s, e = p.Snapshot(ctx, StopOptions{}); e != nil {
 				t.Errorf("fault at %d: %v", n, e)
 			}
 		})
 		checkFree(t, c.pid())
-		var fault *FaultError
+		var fault *osthread.FaultError
 		switch {
 		case errors.As(err, &fault): // the caller's own goroutine called
 		case s != nil && strings.Contains(strings.Join(s.Problems, ""), "of the test"):
@@ -66,7 +67,7 @@ func TestFaultOnTracerThread(t *testing.T) {
 func TestFaultOfCopier(t *testing.T) {
 	c := startCopier()
 	defer c.close()
-	var fault *FaultError
+	var fault *osthread.FaultError
 	if err := c.do(func() { panic("of the test") }, time.Minute); !errors.As(err, &fault) ||
 		fault.Value != "of the test" || len(fault.Stack) == 0 {
 		t.Errorf("got %v", err)
@@ -92,7 +93,7 @@ func TestFaultInDo(t *testing.T) {
 			}
 			panic("of the test")
 		})
-		var fault *FaultError
+		var fault *osthread.FaultError
 		if !errors.As(err, &fault) {
 			t.Fatalf("got %v", err)
 		}
@@ -109,7 +110,7 @@ func TestFaultInDo(t *testing.T) {
 
 func TestFaultInAsk(t *testing.T) {
 	var o errand.Owner
-	var fault *FaultError
+	var fault *osthread.FaultError
 	if _, err := ask(&o, o.Paths(), func(func()) (int, error) { panic("broken") }, nil); !errors.As(err, &fault) {
 		t.Errorf("error %v, want a *FaultError", err)
 	}

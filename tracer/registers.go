@@ -5,6 +5,7 @@ package tracer
 import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/tracer/ptrace"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,8 +20,8 @@ type registers struct {
 
 // read fills r from the stopped thread tid of p, by way of note. It fails with ErrNoThread if it was killed while it
 // was stopped, *KernelError, *WordSizeError or *regs.LayoutError.
-func (r *registers) read(p *Process, tid int, note *[noteBytes]byte) error {
-	n, errno := getRegset(tid, notePRStatus, note[:])
+func (r *registers) read(p *Process, tid int, note *[ptrace.NoteBytes]byte) error {
+	n, errno := ptrace.GetRegset(tid, ptrace.NotePRStatus, note[:])
 	switch errno {
 	case 0:
 	case unix.ESRCH:
@@ -32,7 +33,7 @@ func (r *registers) read(p *Process, tid int, note *[noteBytes]byte) error {
 	if err != nil {
 		return err
 	}
-	if a.WordSize > wordSize {
+	if a.WordSize > ptrace.WordSize {
 		return &WordSizeError{PID: p.pid}
 	}
 	if r.regs, err = a.Decode(note[:n]); err != nil {
@@ -49,8 +50,8 @@ func (r *registers) read(p *Process, tid int, note *[noteBytes]byte) error {
 // pac reads the bits of an arm64 address that hold its authentication code; none where the
 // CPU has no such codes.
 // Source: struct user_pac_mask in linux/arch/arm64/include/uapi/asm/ptrace.h.
-func pac(tid int, note *[noteBytes]byte) uint64 {
-	n, e := getRegset(tid, notePACMask, note[:16])
+func pac(tid int, note *[ptrace.NoteBytes]byte) uint64 {
+	n, e := ptrace.GetRegset(tid, ptrace.NotePACMask, note[:16])
 	if e != 0 || n != 16 {
 		return 0
 	}
@@ -58,13 +59,13 @@ func pac(tid int, note *[noteBytes]byte) uint64 {
 }
 
 // tlsNote reads the note with the thread pointers of a stopped thread into note; nil where there is none.
-func tlsNote(a *regs.Arch, tid int, note *[noteBytes]byte) []byte {
+func tlsNote(a *regs.Arch, tid int, note *[ptrace.NoteBytes]byte) []byte {
 	typ := a.TLSNote()
 	if typ == 0 {
 		return nil
 	}
-	n, e := getRegset(tid, uintptr(typ), note[:tlsBytes])
-	if e != 0 || n > tlsBytes {
+	n, e := ptrace.GetRegset(tid, uintptr(typ), note[:ptrace.TLSBytes])
+	if e != 0 || n > ptrace.TLSBytes {
 		return nil
 	}
 	return note[:n]

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fpstack/fpstack/tracer/osthread"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -45,7 +47,7 @@ type Sampler struct {
 	engine
 	opt    SamplerOptions
 	mu     sync.Mutex // held by Do
-	thread *osThread
+	thread *osthread.Thread
 	inside bool // in Do
 	stops  bool // in Stop
 
@@ -91,14 +93,14 @@ func (l *Sampler) Do(f func()) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.thread == nil {
-		l.thread = startThread()
+		l.thread = osthread.Start()
 		l.use(l.thread, l)
-		if err := l.thread.do(func() { l.settleThreads(); l.urgency.prepare(); l.delay.open() }); err != nil {
+		if err := l.thread.Do(func() { l.settleThreads(); l.urgency.Prepare(); l.delay.open() }); err != nil {
 			return err
 		}
 	}
-	err := l.thread.do(func() {
-		prepareSignals()
+	err := l.thread.Do(func() {
+		osthread.PrepareSignals()
 		l.inside = true
 		defer func() {
 			l.inside = false
@@ -130,7 +132,7 @@ func (l *Sampler) GiveUp() {
 	for len(l.interrupted) > 0 {
 		l.remove(len(l.interrupted) - 1)
 	}
-	l.urgency.end()
+	l.urgency.End()
 }
 
 const (
@@ -156,7 +158,7 @@ func (l *Sampler) Sleep(d time.Duration, prompt bool) {
 	l.disarm()
 	if prompt && l.crowded > 0 {
 		l.crowded--
-		l.urgency.begin()
+		l.urgency.Begin()
 	} else {
 		l.calm()
 	}
@@ -183,7 +185,7 @@ func (l *Sampler) Close() error {
 func (l *Sampler) endThread() {
 	if l.thread != nil {
 		l.delay.close()
-		l.thread.end()
+		l.thread.End()
 		l.thread, l.dirty = nil, false
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/tracer/osthread"
 	"golang.org/x/sys/unix"
 )
 
@@ -44,7 +45,7 @@ func (l *Sampler) Seize(w *Watch, c *Copy, table *maps.Table) error {
 		return err
 	}
 	l.warm(w, c, table)
-	if err := l.attach(&a.tracee, attachTries, alarmPeriod); err == ErrExec {
+	if err := l.attach(&a.tracee, attachTries, osthread.AlarmPeriod); err == ErrExec {
 		return w.gone()
 	} else if err != nil {
 		return err
@@ -69,7 +70,7 @@ func (l *Sampler) Interrupt(c *Copy) error {
 	if l.armed { // for Seize: what is waited for now may take longer than a period
 		l.disarm()
 	}
-	l.urgency.begin()
+	l.urgency.Begin()
 	return l.interruptSeized(c)
 }
 
@@ -127,8 +128,8 @@ func (l *Sampler) Collect(d time.Duration) (*Copy, error) {
 			return l.drop(len(l.interrupted)-1, ErrDirty)
 		}
 		e := l.next(until)
-		if e == 0 && l.info[pidAt] != 0 {
-			return l.met(int(l.info[pidAt]))
+		if e == 0 && l.info.PID() != 0 {
+			return l.met(l.info.PID())
 		}
 		now := l.now()
 		for i := range l.interrupted {
@@ -148,7 +149,7 @@ func (l *Sampler) Collect(d time.Duration) (*Copy, error) {
 // calm ends the urgency once nobody can be stopped because of us.
 func (l *Sampler) calm() {
 	if len(l.interrupted) == 0 {
-		l.urgency.end()
+		l.urgency.End()
 	}
 }
 
@@ -196,7 +197,7 @@ func (l *Sampler) missed(a *interrupted, now time.Duration) (err error, is bool)
 		l.lose(&a.tracee)
 		return l.lost(a), true
 	}
-	if l.info[pidAt] != 0 {
+	if l.info.PID() != 0 {
 		return nil, false // it has stopped by now
 	}
 	state, err := a.w.state()
@@ -234,7 +235,7 @@ func (l *Sampler) next(until time.Duration) unix.Errno {
 		return l.wait(tid, until)
 	}
 	for {
-		if e := l.poll(tid); e != 0 || l.info[pidAt] != 0 {
+		if e := l.poll(tid); e != 0 || l.info.PID() != 0 {
 			return e
 		}
 		now := l.now()
@@ -249,7 +250,7 @@ func (l *Sampler) next(until time.Duration) unix.Errno {
 // pollEach is next that does not wait.
 func (l *Sampler) pollEach() (e unix.Errno) {
 	for i := range l.interrupted {
-		if e = l.poll(l.interrupted[i].tid); e != 0 || l.info[pidAt] != 0 {
+		if e = l.poll(l.interrupted[i].tid); e != 0 || l.info.PID() != 0 {
 			return e
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/tracer/ptrace"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,7 +30,7 @@ func (l *Sampler) repair(w *Watch, c *Copy, sig int) bool {
 // ourTrap reports whether the thread is stopped because we interrupted it: PTRACE_EVENT_STOP with SIGTRAP.
 func (l *Sampler) ourTrap(sig int) bool {
 	const eventStop = 128 // PTRACE_EVENT_STOP
-	return sig == 0 && l.info[statusAt] == int32(unix.SIGTRAP)|eventStop<<8
+	return sig == 0 && l.info.Status() == int32(unix.SIGTRAP)|eventStop<<8
 }
 
 // waitsForEver reports whether the call of c is one that returns EINTR when it is stopped and
@@ -70,7 +71,7 @@ func (l *Sampler) writeResult(tid int, result int64) bool {
 	regs.AMD64.Order.PutUint64(l.note[word*8:], uint64(result))
 	iov := unix.Iovec{Base: &l.note[0]}
 	iov.SetLen(size)
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGSET, uintptr(tid), notePRStatus,
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGSET, uintptr(tid), ptrace.NotePRStatus,
 		uintptr(unsafe.Pointer(&iov)), 0, 0)
 	if e == 0 {
 		l.writes++

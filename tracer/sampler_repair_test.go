@@ -7,6 +7,9 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/fpstack/fpstack/tracer/osthread"
+	"github.com/fpstack/fpstack/tracer/ptrace"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -105,7 +108,7 @@ func TestRepairedCallEndsByHandler(t *testing.T) {
 	l.Do(func() {
 		got.begin(w)
 		a := interrupted{tracee: tracee{p: w.p, tid: w.tid}, w: w, c: &got, table: table}
-		if err := l.attach(&a.tracee, attachTries, alarmPeriod); err != nil || interrupt(w.tid) != 0 {
+		if err := l.attach(&a.tracee, attachTries, osthread.AlarmPeriod); err != nil || ptrace.Interrupt(w.tid) != 0 {
 			t.Errorf("attach: %v", err)
 			return
 		}
@@ -122,7 +125,8 @@ func TestRepairedCallEndsByHandler(t *testing.T) {
 	waitState(t, c.pid(), 'S')
 	l.Do(func() { // the same, step by step, with the signal in between
 		got.begin(w)
-		if err := l.attach(&tracee{p: w.p, tid: w.tid}, attachTries, alarmPeriod); err != nil || interrupt(w.tid) != 0 {
+		err := l.attach(&tracee{p: w.p, tid: w.tid}, attachTries, osthread.AlarmPeriod)
+		if err != nil || ptrace.Interrupt(w.tid) != 0 {
 			t.Errorf("attach: %v", err)
 			return
 		}
@@ -132,7 +136,7 @@ func TestRepairedCallEndsByHandler(t *testing.T) {
 		}
 		l.complete(w, &got, sig)
 		unix.Kill(w.tid, unix.SIGUSR1)
-		if detach(w.tid, sig) != 0 {
+		if ptrace.Detach(w.tid, sig) != 0 {
 			t.Error("not detached")
 		}
 	})

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/tracer/osthread"
+	"github.com/fpstack/fpstack/tracer/ptrace"
 	"golang.org/x/sys/unix"
 )
 
@@ -124,7 +126,7 @@ func TestStopIsNotConsumed(t *testing.T) {
 	w := openWatch(t, p, c.pid())
 	waitState(t, c.pid(), 'S')
 	l.Do(func() {
-		if err := l.attach(&tracee{p: w.p, tid: w.tid}, attachTries, alarmPeriod); err != nil {
+		if err := l.attach(&tracee{p: w.p, tid: w.tid}, attachTries, osthread.AlarmPeriod); err != nil {
 			t.Error(err)
 			return
 		}
@@ -133,11 +135,11 @@ func TestStopIsNotConsumed(t *testing.T) {
 		if err != nil || sig != int(unix.SIGUSR1) {
 			t.Errorf("signal %d, %v, want %d", sig, err, unix.SIGUSR1)
 		}
-		if e := waitStop(w.tid, unix.WNOHANG, &l.info); e != 0 || l.info[pidAt] != int32(c.pid()) ||
-			l.info[statusAt] != int32(unix.SIGUSR1) {
-			t.Errorf("reported again: %v, process %d, status %#x", e, l.info[pidAt], l.info[statusAt])
+		if e := ptrace.WaitStop(w.tid, unix.WNOHANG, &l.info); e != 0 || l.info.PID() != c.pid() ||
+			l.info.Status() != int32(unix.SIGUSR1) {
+			t.Errorf("reported again: %v, process %d, status %#x", e, l.info.PID(), l.info.Status())
 		}
-		if interrupt(w.tid) != 0 {
+		if ptrace.Interrupt(w.tid) != 0 {
 			t.Error("not interrupted")
 		}
 		var got Copy
@@ -149,7 +151,7 @@ func TestStopIsNotConsumed(t *testing.T) {
 		if got.Blocked {
 			t.Error("a thread that is about to run a handler is said to sleep on")
 		}
-		if detach(w.tid, sig) != 0 {
+		if ptrace.Detach(w.tid, sig) != 0 {
 			t.Error("not detached")
 		}
 	})
@@ -167,7 +169,7 @@ func TestStopOfTraced(t *testing.T) {
 	other, l := openSampler(t, SamplerOptions{}), openSampler(t, SamplerOptions{})
 	var got Copy
 	other.Do(func() {
-		if err := other.attach(&tracee{p: w.p, tid: w.tid}, attachTries, alarmPeriod); err != nil {
+		if err := other.attach(&tracee{p: w.p, tid: w.tid}, attachTries, osthread.AlarmPeriod); err != nil {
 			t.Error(err)
 			return
 		}
@@ -229,7 +231,7 @@ func TestWithoutAlarm(t *testing.T) {
 	table := mapsOf(t, p)
 	var got Copy
 	l.Do(func() {
-		l.thread.alarm.drop()
+		l.thread.Alarm.Drop()
 		w.ran = 1
 		var not *NotStoppedError
 		if err := l.Stop(w, &got, table); !errors.As(err, &not) || not.Waited == 0 {
@@ -243,7 +245,7 @@ func TestWithoutAlarm(t *testing.T) {
 	qTable := mapsOf(t, q)
 	for good, tries := 0, 0; good < 10 && tries < 100; tries++ {
 		l.Do(func() {
-			l.thread.alarm.drop()
+			l.thread.Alarm.Drop()
 			err := l.Stop(ws, &got, qTable)
 			if err == nil {
 				good++
@@ -295,7 +297,7 @@ func TestStaleTable(t *testing.T) {
 func stopAndWait(l *Sampler, w *Watch) (sig int, err error) {
 	for until := l.now() + patience; l.now() < until; {
 		switch errno := l.wait(w.tid, until); {
-		case errno == 0 && l.info[pidAt] != 0:
+		case errno == 0 && l.info.PID() != 0:
 			return deliverySignal(&l.info), nil
 		case errno != 0 && errno != unix.EINTR:
 			return 0, errno

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/procfs/procfile"
+	"github.com/fpstack/fpstack/tracer/ptrace"
 	"golang.org/x/sys/unix"
 )
 
@@ -52,8 +53,8 @@ func (l *Sampler) warm(w *Watch, c *Copy, table *maps.Table) {
 		return // or another was interrupted: it may be stopped
 	}
 	_, _ = w.p.memory.Load().quickRead(c.room(w.window.size), w.window.start)
-	_ = c.registers.read(w.p, w.tid, &l.note)  // not traced yet: ESRCH
-	_ = waitStop(w.tid, unix.WNOHANG, &l.info) // ECHILD
+	_ = c.registers.read(w.p, w.tid, &l.note)         // not traced yet: ESRCH
+	_ = ptrace.WaitStop(w.tid, unix.WNOHANG, &l.info) // ECHILD
 }
 
 // shortSlice is the least that sched(7) takes for the slice of a thread.

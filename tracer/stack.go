@@ -8,6 +8,7 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/tracer/ptrace"
 	"golang.org/x/sys/unix"
 )
 
@@ -147,7 +148,7 @@ func (m *memory) quickRead(b []byte, addr mem.Addr) (int, error) {
 
 // rawPread is pread unknown to the scheduler.
 func rawPread(fd int, b []byte, offset uint64) (int, error) {
-	if wordSize == 4 { // a 64-bit offset takes two arguments there
+	if ptrace.WordSize == 4 { // a 64-bit offset takes two arguments there
 		return unix.Pread(fd, b, int64(offset))
 	}
 	n, _, e := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),

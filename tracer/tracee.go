@@ -5,6 +5,8 @@ package tracer
 import (
 	"time"
 
+	"github.com/fpstack/fpstack/tracer/ptrace"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -77,8 +79,8 @@ const attachTries = 3
 // Source: de_thread in linux/fs/exec.c, ptrace_attach in linux/kernel/ptrace.c.
 func (e *engine) seize(tid int, bound time.Duration) unix.Errno {
 	e.arm()
-	errno := seize(tid)
-	for until := e.now() + bound; errno == unix.EINTR; errno = seize(tid) {
+	errno := ptrace.Seize(tid)
+	for until := e.now() + bound; errno == unix.EINTR; errno = ptrace.Seize(tid) {
 		if e.reaper.reapEnded() > 0 {
 			until = e.now() + bound
 		} else if e.now() >= until {
@@ -91,7 +93,7 @@ func (e *engine) seize(tid int, bound time.Duration) unix.Errno {
 // interrupt has a seized thread stop. It has ended if that is no longer there.
 func (e *engine) interrupt(t *tracee) {
 	t.interrupted = e.now()
-	if interrupt(t.tid) != 0 {
+	if ptrace.Interrupt(t.tid) != 0 {
 		e.lose(t)
 	}
 }
@@ -99,16 +101,16 @@ func (e *engine) interrupt(t *tracee) {
 // classify takes over what the last wait reported of a seized thread.
 func (e *engine) classify(t *tracee) {
 	switch {
-	case ending(&e.info):
+	case e.info.Ended():
 		e.lose(t)
-	case e.info[codeAt] == childTrapped || e.info[codeAt] == childStopped:
+	case e.info.Stopped():
 		t.phase, t.signal, t.job = stopped, deliverySignal(&e.info), ofJobControl(&e.info)
 	}
 }
 
 // release lets a stopped thread go. It has ended if that is no longer there.
 func (e *engine) release(t *tracee) {
-	if detach(t.tid, t.signal) != 0 {
+	if ptrace.Detach(t.tid, t.signal) != 0 {
 		e.lose(t)
 		return
 	}
@@ -126,7 +128,7 @@ func (e *engine) lose(t *tracee) {
 
 // reap consumes the end of a seized thread that is no leader, and reports whether it did.
 func (t *tracee) reap() bool {
-	if !t.traced || t.tid == t.p.pid || !reap(t.tid) {
+	if !t.traced || t.tid == t.p.pid || !ptrace.Reap(t.tid) {
 		return false
 	}
 	t.phase, t.traced = ended, false
@@ -134,8 +136,8 @@ func (t *tracee) reap() bool {
 }
 
 // ofJobControl reports whether a stop is one of job control: PTRACE_EVENT_STOP with another signal than SIGTRAP.
-func ofJobControl(info *siginfo) bool {
-	status := info[statusAt]
+func ofJobControl(info *ptrace.Siginfo) bool {
+	status := info.Status()
 	return status>>8 != 0 && unix.Signal(status&0xff) != unix.SIGTRAP
 }
 
@@ -144,8 +146,8 @@ func ofJobControl(info *siginfo) bool {
 // which both come as PTRACE_EVENT_STOP and are left with signal 0, and a delivery stop,
 // whose signal must be handed back.
 // Source: ptrace(2), "Stopped states"; linux/kernel/signal.c.
-func deliverySignal(info *siginfo) int {
-	if status := info[statusAt]; status>>8 == 0 {
+func deliverySignal(info *ptrace.Siginfo) int {
+	if status := info.Status(); status>>8 == 0 {
 		return int(status)
 	}
 	return 0

@@ -37,7 +37,7 @@ func TestUrgentWhileInterrupted(t *testing.T) {
 			if err := seizeAndInterrupt(l, w, &got, table); err != nil {
 				t.Fatal(err)
 			}
-			refused = l.urgency.refused
+			refused = l.urgency.Refused
 			if at := policy(); !refused && at != unix.SCHED_FIFO {
 				t.Errorf("with one interrupted: policy %d", at)
 			}
@@ -80,7 +80,7 @@ func TestPromptSleep(t *testing.T) {
 		}
 		l.crowded = 8
 		l.Sleep(time.Millisecond, true)
-		if at := policy(); at != unix.SCHED_FIFO && !l.urgency.refused {
+		if at := policy(); at != unix.SCHED_FIFO && !l.urgency.Refused {
 			t.Errorf("after a prompt Sleep: policy %d", at)
 		}
 		l.Sleep(time.Millisecond, false)
@@ -94,7 +94,7 @@ func TestPromptSleep(t *testing.T) {
 			t.Errorf("after the end of Do: policy %d", at)
 		}
 	})
-	if l.urgency.refused {
+	if l.urgency.Refused {
 		t.Skip("real-time scheduling is refused here")
 	}
 }
@@ -111,7 +111,7 @@ func TestUrgentDump(t *testing.T) {
 			calls.Add(1)
 		})}
 		s := takeSnapshot(t, p, opt)
-		refused = p.thread.urgency.refused
+		refused = p.thread.Urgency.Refused
 		if n := calls.Load(); len(s.Problems) == 0 && (n == 0 || !refused && urgent.Load() != n) {
 			t.Errorf("rolling %v: one thread was urgent at %d of %d stopped threads", opt.Rolling, urgent.Load(), n)
 		}

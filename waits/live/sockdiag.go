@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/fpstack/fpstack/procfs/procfile"
-	"github.com/fpstack/fpstack/tracer"
+	"github.com/fpstack/fpstack/tracer/osthread"
 	"golang.org/x/sys/unix"
 )
 
@@ -54,7 +54,7 @@ func inNetwork(root string, pid int, own bool, f func() error) error {
 	if own {
 		return f()
 	}
-	return tracer.OnOwnThread(func() error { // which ends in the other namespace
+	return osthread.Run(func() error { // which ends in the other namespace
 		ns, err := procfile.Open(unix.AT_FDCWD, root+"/"+strconv.Itoa(pid)+"/ns/net", unix.O_RDONLY)
 		if err != nil {
 			return err

@@ -19,6 +19,7 @@ import (
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/procfs/procfile"
 	"github.com/fpstack/fpstack/snapshot/corefile"
+	"github.com/fpstack/fpstack/tracer/ptrace"
 	"golang.org/x/sys/unix"
 )
 
@@ -81,7 +82,7 @@ func (s *stop) coreProcess() *corefile.Process {
 		p.Arch = t.regs.Arch
 		one := corefile.Thread{TID: t.tid}
 		one.SP, _ = t.regs.SP()
-		if one.General = registerSet(t.tid, notePRStatus, &buf); one.General == nil {
+		if one.General = registerSet(t.tid, ptrace.NotePRStatus, &buf); one.General == nil {
 			continue
 		}
 		for _, typ := range corefile.Sets(p.Arch) {
@@ -112,7 +113,7 @@ const mostRegisters = 256 << 10
 // registerSet reads a register set of a stopped thread by way of buf, which grows; nil where there is none.
 func registerSet(tid int, typ uintptr, buf *[]byte) []byte {
 	for {
-		n, errno := getRegset(tid, typ, *buf)
+		n, errno := ptrace.GetRegset(tid, typ, *buf)
 		if errno != 0 || n == 0 {
 			return nil
 		}

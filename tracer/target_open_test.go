@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/tracer/osthread"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -36,9 +38,9 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestOpenRefusesOurThread(t *testing.T) {
-	th := startThread()
-	defer th.end()
-	if _, err := Open(th.tid, Options{}); !errors.Is(err, ErrSelf) {
+	th := osthread.Start()
+	defer th.End()
+	if _, err := Open(th.TID, Options{}); !errors.Is(err, ErrSelf) {
 		t.Errorf("got %v, want %v", err, ErrSelf)
 	}
 }
@@ -106,12 +108,12 @@ func TestNotPermitted(t *testing.T) {
 
 func TestThreadIsNeverTheMainOne(t *testing.T) {
 	for range 50 {
-		th := startThread()
-		if th.tid == os.Getpid() {
+		th := osthread.Start()
+		if th.TID == os.Getpid() {
 			t.Fatal("tracer thread is the main thread")
 		}
-		tid := th.tid
-		th.end()
+		tid := th.TID
+		th.End()
 		if err := unix.Tgkill(os.Getpid(), tid, 0); err == nil {
 			t.Errorf("thread %d lives after end", tid)
 		}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package tracer
+package connector
 
 import (
 	"encoding/binary"
@@ -32,11 +32,11 @@ type Events struct {
 	from unix.RawSockaddrNetlink
 }
 
-// OpenEvents subscribes to forks and ends. The kernel answers only in the initial pid and user namespaces, whose
+// Open subscribes to forks and ends. The kernel answers only in the initial pid and user namespaces, whose
 // ids the events hold; an answer proves that those are ours too.
 //
 // It fails where the kernel gives no events, does not answer, or refuses (CAP_NET_ADMIN, before Linux 6.6).
-func OpenEvents() (*Events, error) {
+func Open() (*Events, error) {
 	if err := procfs.CheckOwn("/proc"); err != nil {
 		return nil, fmt.Errorf("subscribe to process events: %w", err)
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package tracer
+package connector
 
 import (
 	"encoding/binary"
@@ -78,7 +78,7 @@ func eventOf(b []byte) (what uint32, ok bool) {
 	return n.Uint32(b[eventAt:]), true
 }
 
-// ParseEvent reads a message of the process events, as the kernel gave it. It is false for what shows neither of a
+// Parse reads a message of the process events, as the kernel gave it. It is false for what shows neither of a
 // beginning nor of an end, and for what is no such message.
 func ParseEvent(b []byte) (Event, bool) {
 	what, ok := eventOf(b)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package tracer
+package osthread
 
 import (
 	"os"
@@ -10,21 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// osThread is an OS thread of its own that makes ptrace requests: only the thread that
+// Thread is an OS thread of its own that makes ptrace requests: only the thread that
 // seized a target may make them. It is never the main thread, because its end is the one
 // way to give up a target that does not stop, and the main thread of a Go program does
 // not end.
 //
 // Its waits are ended by its alarm, whose signal is not blocked in it, whatever mask this program inherited.
-type osThread struct {
-	tid     int
+type Thread struct {
+	TID     int
 	work    chan func()
-	alarm   alarm
-	urgency urgency
+	Alarm   Alarm
+	Urgency Urgency
 }
 
-func startThread() *osThread {
-	t := &osThread{work: make(chan func())}
+// Start begins a thread, with its alarm. The caller ends it.
+func Start() *Thread {
+	t := &Thread{work: make(chan func())}
 	ready := make(chan struct{})
 	offMain(func() { t.run(ready) })
 	<-ready
@@ -50,46 +51,46 @@ func offMain(f func()) {
 	<-placed
 }
 
-func (t *osThread) run(ready chan struct{}) {
-	t.tid = unix.Gettid()
+func (t *Thread) run(ready chan struct{}) {
+	t.TID = unix.Gettid()
 	unblockKick()
-	t.alarm.make(t.tid)
-	t.urgency.prepare()
+	t.Alarm.make(t.TID)
+	t.Urgency.Prepare()
 	close(ready)
 	for f := range t.work {
 		f()
 	}
 }
 
-// do runs f on the thread and waits for its end. A panic in f is returned: what f held may still be held, until
+// Do runs f on the thread and waits for its end. A panic in f is returned: what f held may still be held, until
 // the end of the thread.
-func (t *osThread) do(f func()) error {
+func (t *Thread) Do(f func()) error {
 	done := make(chan error)
-	t.work <- func() { done <- guard(f) }
+	t.work <- func() { done <- Guard(f) }
 	return <-done
 }
 
-// end ends the thread and waits until the kernel has detached all it traced, which comes
+// End ends the thread and waits until the kernel has detached all it traced, which comes
 // before its id disappears. The wait is bounded; it takes some ten microseconds.
-func (t *osThread) end() {
-	t.alarm.drop()
+func (t *Thread) End() {
+	t.Alarm.Drop()
 	close(t.work)
 	pid := os.Getpid()
 	for range 2000 {
-		if unix.Tgkill(pid, t.tid, 0) != nil {
+		if unix.Tgkill(pid, t.TID, 0) != nil {
 			return
 		}
 		time.Sleep(100 * time.Microsecond)
 	}
 }
 
-// OnOwnThread runs f on an OS thread that ends with it, so that f may change what belongs to a thread, as its
+// Run runs f on an OS thread that ends with it, so that f may change what belongs to a thread, as its
 // namespaces. It returns when f has; a panic of f is its error.
-func OnOwnThread(f func() error) error {
+func Run(f func() error) error {
 	done := make(chan error, 1)
 	offMain(func() {
 		var err error
-		if fault := guard(func() { err = f() }); fault != nil {
+		if fault := Guard(func() { err = f() }); fault != nil {
 			err = fault
 		}
 		done <- err

@@ -15,6 +15,7 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer/ptrace"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,12 +26,12 @@ func (at follow) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	next := mem.Addr(at)
 	for range 3 {
 		// and one that is not mapped
-		f.Fetch(snapshot.Want{Addr: next, Len: wordSize}, snapshot.Want{Addr: 0x10, Len: 8})
+		f.Fetch(snapshot.Want{Addr: next, Len: ptrace.WordSize}, snapshot.Want{Addr: 0x10, Len: 8})
 		v, _ := f.Word(next)
 		next = mem.Addr(v)
 	}
 	if t.HasTP {
-		f.Fetch(snapshot.Want{Addr: t.TP, Len: wordSize})
+		f.Fetch(snapshot.Want{Addr: t.TP, Len: ptrace.WordSize})
 	}
 }
 
@@ -44,7 +45,7 @@ func checkFollowed(t *testing.T, way string, th *snapshot.Thread, from mem.Addr)
 	at, v := from, uint64(0)
 	for range 3 {
 		var err error
-		if v, err = mem.Uint(m, at, wordSize, th.Arch.Order); err != nil {
+		if v, err = mem.Uint(m, at, ptrace.WordSize, th.Arch.Order); err != nil {
 			t.Fatalf("%s: %v", way, err)
 		}
 		at = mem.Addr(v)
@@ -54,7 +55,7 @@ func checkFollowed(t *testing.T, way string, th *snapshot.Thread, from mem.Addr)
 	}
 	// On amd64 the first word of a C thread's descriptor is its own address (ELF Handling For Thread-Local Storage,
 	// 3.4.6).
-	if self, err := mem.Uint(m, th.TP, wordSize, th.Arch.Order); runtime.GOARCH == "amd64" &&
+	if self, err := mem.Uint(m, th.TP, ptrace.WordSize, th.Arch.Order); runtime.GOARCH == "amd64" &&
 		(!th.HasTP || err != nil || mem.Addr(self) != th.TP) {
 		t.Errorf("%s: thread pointer %#x (%v) points to %#x, %v", way, uint64(th.TP), th.HasTP, self, err)
 	}

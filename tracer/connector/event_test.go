@@ -1,6 +1,6 @@
 //go:build linux
 
-package tracer
+package connector
 
 import (
 	"encoding/binary"
@@ -117,7 +117,7 @@ func FuzzParseEvent(f *testing.F) {
 
 func openEvents(t *testing.T) *Events {
 	t.Helper()
-	e, err := OpenEvents()
+	e, err := Open()
 	if err != nil {
 		t.Skipf("no process events here: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer/osthread"
 )
 
 // maxListings bounds how often the threads are listed again for new ones. Two or three
@@ -54,7 +55,7 @@ type stop struct {
 // run makes the stop. All threads are released when it returns, except those that do not
 // stop: dirty is set then.
 func (s *stop) run() {
-	prepareSignals()
+	osthread.PrepareSignals()
 	defer holdGC()()
 	s.arm()
 	defer s.disarm()

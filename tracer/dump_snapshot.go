@@ -14,6 +14,7 @@ import (
 	"github.com/fpstack/fpstack/procfs/procfile"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer/osthread"
 )
 
 // maxExecs is how often a Snapshot starts again when the process begins another program.
@@ -89,15 +90,15 @@ func (p *Process) snapshotOnce(ctx context.Context, opt StopOptions) (*snapshot.
 	}
 	defer s.copier.close()
 	if p.thread == nil {
-		p.thread = startThread()
+		p.thread = osthread.Start()
 	}
 	s.use(p.thread, s)
-	if err := p.thread.do(s.run); err != nil {
+	if err := p.thread.Do(s.run); err != nil {
 		s.dirty = true
 		s.problem(err.Error())
 	}
 	if s.dirty {
-		p.thread.end()
+		p.thread.End()
 		p.thread = nil
 	}
 	if err := ctx.Err(); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/fpstack/fpstack/procfs/procfile"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tracer/osthread"
 	"golang.org/x/sys/unix"
 )
 
@@ -37,7 +38,7 @@ type Process struct {
 
 	closing  sync.RWMutex // guards dir against Close, where that does not wait: see aside
 	stopping sync.Mutex   // held by a Snapshot; guards tasks, thread
-	thread   *osThread
+	thread   *osthread.Thread
 
 	forked  atomic.Bool // had not executed a program when memory was opened
 	memory  atomic.Pointer[memory]
@@ -57,7 +58,7 @@ func (p *Process) Close() error {
 	p.stopping.Lock()
 	defer p.stopping.Unlock()
 	if p.thread != nil {
-		p.thread.end()
+		p.thread.End()
 		p.thread = nil
 	}
 	if m := p.memory.Swap(nil); m != nil {

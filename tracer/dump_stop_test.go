@@ -12,6 +12,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/fpstack/fpstack/tracer/ptrace"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -98,9 +100,9 @@ func TestNoSignalIsLost(t *testing.T) {
 
 // queue sends a signal that is queued even if one is pending. It is false if no more can be queued.
 func queue(pid int, sig unix.Signal) bool {
-	var info siginfo
-	info[0], info[codeAt] = int32(sig), -1 // SI_QUEUE
-	info[pidAt] = int32(os.Getpid())
+	var info ptrace.Siginfo
+	info[0], info[2] = int32(sig), -1              // si_signo; si_code: SI_QUEUE
+	info[3+ptrace.WordSize/8] = int32(os.Getpid()) // si_pid
 	_, _, e := unix.RawSyscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid), uintptr(sig), uintptr(unsafe.Pointer(&info)))
 	return e != unix.EAGAIN
 }

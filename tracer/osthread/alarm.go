@@ -1,6 +1,6 @@
 //go:build linux
 
-package tracer
+package osthread
 
 import (
 	"os"
@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarmPeriod is how often the alarm ends a system call of the tracer thread, which sees then
+// AlarmPeriod is how often the alarm ends a system call of the tracer thread, which sees then
 // whether it should go on.
-const alarmPeriod = 2 * time.Millisecond
+const AlarmPeriod = 2 * time.Millisecond
 
-// alarm is a timer of the kernel that sends the kick signal to one thread, over and over
+// Alarm is a timer of the kernel that sends the kick signal to one thread, over and over
 // while it is set: the call that it is to end may begin just after one signal. Most uses
 // of it end before it first goes off, and cost two system calls.
 //
 // The signal of a timer is set aside when that is made. One sent by tgkill(2) is refused once the
 // user's limit of pending signals (RLIMIT_SIGPENDING) is reached, which a target of the same user can see to. No timer
 // can be made then either: a goroutine sends a signal that is not counted.
-type alarm struct {
+type Alarm struct {
 	id   int32
 	made bool
 	kick *kicker // if no timer could be made
@@ -41,12 +41,12 @@ type sigevent struct {
 	signo  int32
 	notify int32
 	tid    int32
-	_      [13 - wordSize/4]int32
+	_      [13 - unsafe.Sizeof(uintptr(0))/4]int32
 }
 
 // make creates the timer for thread tid, in which its signals are not blocked. The kernel may refuse (EAGAIN at the
 // limit of pending signals).
-func (a *alarm) make(tid int) {
+func (a *Alarm) make(tid int) {
 	e := sigevent{signo: int32(kickSignal), notify: notifySignal | notifyThreadID, tid: int32(tid)}
 	_, _, errno := unix.RawSyscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC,
 		uintptr(unsafe.Pointer(&e)), uintptr(unsafe.Pointer(&a.id)))
@@ -55,9 +55,9 @@ func (a *alarm) make(tid int) {
 	}
 }
 
-// set lets the alarm go off after first, and then each period; a first of 0 means never. Without a timer it goes off
+// Set lets the alarm go off after first, and then each period; a first of 0 means never. Without a timer it goes off
 // each alarmPeriod.
-func (a *alarm) set(first, period time.Duration) {
+func (a *Alarm) Set(first, period time.Duration) {
 	if !a.made {
 		a.kick.set(first > 0)
 		return
@@ -67,7 +67,8 @@ func (a *alarm) set(first, period time.Duration) {
 	unix.RawSyscall6(unix.SYS_TIMER_SETTIME, uintptr(a.id), 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 }
 
-func (a *alarm) drop() {
+// Drop gives the timer back.
+func (a *Alarm) Drop() {
 	if a.made {
 		unix.RawSyscall(unix.SYS_TIMER_DELETE, uintptr(a.id), 0, 0)
 		a.made = false
@@ -109,7 +110,7 @@ func (k *kicker) run(tid int) {
 	pid := os.Getpid()
 	for range k.wake {
 		for k.on.Load() {
-			time.Sleep(alarmPeriod)
+			time.Sleep(AlarmPeriod)
 			if k.on.Load() {
 				_ = unix.Tgkill(pid, tid, plainSignal)
 			}

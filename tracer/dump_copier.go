@@ -5,6 +5,8 @@ package tracer
 import (
 	"errors"
 	"time"
+
+	"github.com/fpstack/fpstack/tracer/osthread"
 )
 
 // copier runs work that may sleep in the kernel for ever on another thread than the one
@@ -23,7 +25,7 @@ func startCopier() *copier {
 	c := &copier{work: make(chan func(), 1), idle: make(chan error, 1)}
 	go func() {
 		for f := range c.work {
-			c.idle <- guard(f)
+			c.idle <- osthread.Guard(f)
 		}
 	}()
 	_ = c.do(func() {}, time.Second) // its start would compete for the CPU with the stop

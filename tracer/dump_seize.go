@@ -7,13 +7,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fpstack/fpstack/tracer/osthread"
+
 	"golang.org/x/sys/unix"
 )
 
 // Bounds of the wait for an exec of the process to attach to it: while nobody is interrupted, and otherwise.
 const (
 	execPatience = 250 * time.Millisecond
-	execHeld     = alarmPeriod
+	execHeld     = osthread.AlarmPeriod
 )
 
 // seizeNew attaches to the threads from index from on. It does not stop them.
@@ -72,7 +74,7 @@ func (s *stop) refuse(from int, err error) {
 // interruptAll interrupts the seized threads from index from on, those that run on a CPU
 // last: they notice at once and would be stopped longest. Until the release we come before others (urgency).
 func (s *stop) interruptAll(from int) {
-	s.urgency.begin()
+	s.urgency.Begin()
 	for i := from; i < len(s.threads); i++ {
 		if t := &s.threads[i]; t.phase == running && !t.late {
 			s.interrupt(&t.tracee)
@@ -125,7 +127,7 @@ func (s *stop) waitFor(t *dumped, late bool) bool {
 		case errno != 0: // ECHILD: lost to an exec
 			s.lose(&t.tracee)
 			return true
-		case s.info[pidAt] == 0:
+		case s.info.PID() == 0:
 			return false
 		default:
 			s.classify(&t.tracee)
@@ -146,7 +148,7 @@ func (s *stop) releaseAll(from int) {
 			s.end = max(s.end, t.freed)
 		}
 	}
-	s.urgency.end()
+	s.urgency.End()
 }
 
 // reapEnded implements reaper.

@@ -1,6 +1,6 @@
 //go:build linux
 
-package tracer
+package osthread
 
 import (
 	"unsafe"
@@ -22,10 +22,10 @@ const kernelSigset = 8
 
 const saNoCLDStop = 0x00000001 // SA_NOCLDSTOP
 
-// prepareSignals lets the alarm end system calls, and keeps the kernel from sending
+// PrepareSignals lets the alarm end system calls, and keeps the kernel from sending
 // SIGCHLD for each stop of a traced thread, which costs a microsecond each. Children that
 // end are still reported. It is repeated at every stop because signal.Notify undoes it.
-func prepareSignals() {
+func PrepareSignals() {
 	_ = breakable.Handle(kickSignal) // the runtime has a handler for every signal
 	changeFlags(unix.SIGCHLD, saNoCLDStop, 0)
 }
