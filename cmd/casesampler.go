@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/dump"
+	"github.com/fpstack/fpstack/dump/waiting"
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/hang/capture"
 	"github.com/fpstack/fpstack/hang/trigger"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report/publish"
 	"github.com/fpstack/fpstack/tracer"
-	"github.com/fpstack/fpstack/waits"
 )
 
 // caseOptions say what is captured.
@@ -85,7 +85,7 @@ func caseDump(naming namingOptions) *dumpOptions {
 
 // Begin implements [capture.Sampler].
 func (s *caseSampler) Begin(ctx context.Context, pids []int) {
-	s.d.waiting = newWaiting(ctx, pids, false)
+	s.d.waiting = waiting.New(ctx, pids, false)
 }
 
 // Sample implements [capture.Sampler].
@@ -101,7 +101,7 @@ func (s *caseSampler) Sample(ctx context.Context, pid int, tids []int) (*profile
 		s.d.saver = dump.NewSaver(&s.saved)
 		s.d.unsaved = func(error) {} // the file of the process is missing, or has a part of it
 	}
-	if s.writes(pid) {
+	if s.d.waiting.Writes(pid) {
 		return s.asleep(ctx, pid)
 	}
 	got, err := s.d.sample(ctx, pid)
@@ -114,21 +114,6 @@ func (s *caseSampler) Sample(ctx context.Context, pid int, tids []int) (*profile
 		}
 	}
 	return got, err
-}
-
-// writes reports whether a thread of process pid waits for room in a pipe or a socket. A stop ends its call with what
-// it has written by then: a program that does not go on with the rest loses that, and its hang ends. Source: write(2),
-// signal(7).
-func (s *caseSampler) writes(pid int) bool {
-	w := s.d.waiting
-	if w == nil || w.graph == nil || w.facts.Process(pid) == nil {
-		return false
-	}
-	return slices.ContainsFunc(w.facts.Process(pid).Threads, func(t *waits.Thread) bool {
-		of := w.graph.Of(t.TID)
-		return of != nil && (of.Object.Kind.Sort == profile.SortPipeRoom ||
-			of.Object.Kind.Sort == profile.SortSocketRoom)
-	})
 }
 
 // Asleep implements [capture.Sampler].
@@ -157,11 +142,11 @@ func (s *caseSampler) taken() []byte { return s.saved.Bytes() }
 func (s *caseSampler) End() *profile.Waits {
 	w := s.d.waiting
 	s.d.waiting, s.d.saver = nil, nil
-	defer w.close()
-	if w.graph == nil {
+	defer w.Close()
+	if w.Graph == nil {
 		return nil
 	}
-	return w.graph.ShowAll()
+	return w.Graph.ShowAll()
 }
 
 func (s *caseSampler) close() { s.d.close() }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fpstack/fpstack/dump"
+	"github.com/fpstack/fpstack/dump/waiting"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/snapshot"
@@ -141,7 +142,7 @@ func (d *dumping) walkCore(ctx context.Context, c *core.Core) (*profile.Dump, er
 	}
 	got := w.Dump(whole)
 	if d.o.showsWaits() && len(d.o.tids) == 0 {
-		waitsAtRest(ctx, c, whole, locks, got)
+		waiting.AtRest(ctx, c, whole, locks, got)
 	}
 	if d.o.source && !d.o.noLines() {
 		source.Add(got, 1, d.walks.Names.Budget, source.View{Open: d.o.view(), ModTime: unknownTime}, ownSource)

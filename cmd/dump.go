@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fpstack/fpstack/dump"
+	"github.com/fpstack/fpstack/dump/waiting"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/text"
@@ -135,8 +136,8 @@ func (a *app) dump(ctx context.Context, o *dumpOptions) error {
 				d.missing += missing
 			}
 			if o.showsWaits() {
-				d.waiting = newWaiting(ctx, pids, true)
-				defer d.waiting.close()
+				d.waiting = waiting.New(ctx, pids, true)
+				defer d.waiting.Close()
 			}
 			for _, pid := range pids {
 				if got := d.take(ctx, pid); got != nil && !yield(got) {

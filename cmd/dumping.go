@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fpstack/fpstack/dump"
+	"github.com/fpstack/fpstack/dump/waiting"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/resolve"
@@ -24,9 +25,9 @@ type dumping struct {
 	finder  *debugfile.Finder
 	objects *module.Shared
 	walks   dump.Options
-	saver   *dump.Saver // nil without --save
-	unsaved func(error) // is told that a process was not saved; nil: that is missing
-	waiting *waiting    // nil if the form has no place for it
+	saver   *dump.Saver        // nil without --save
+	unsaved func(error)        // is told that a process was not saved; nil: that is missing
+	waiting *waiting.Processes // nil if the form has no place for it
 
 	unseen         ids // threads of --tid that no process has
 	shown, missing int
@@ -142,15 +143,15 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 	w := dump.New(table, image, walks)
 	defer w.Close()
 	opt := tracer.StopOptions{TIDs: d.o.tids, MaxPause: d.o.maxPause, Rolling: d.o.rolling,
-		KernelStacks: d.o.kernel, Copiers: slices.Concat(w.Copiers(), d.waiting.copiers(p.PID())),
-		ProcessCopiers: w.ProcessCopiers(), Known: d.waiting.known(p.PID())}
+		KernelStacks: d.o.kernel, Copiers: slices.Concat(w.Copiers(), d.waiting.Copiers(p.PID())),
+		ProcessCopiers: w.ProcessCopiers(), Known: d.waiting.Known(p.PID())}
 	if walks.Fibers == dump.AskedFibers || walks.Locals {
 		opt.ProcessTime = opt.MaxPause
 	}
 	snap, err := p.Batches(ctx, opt, func(batch *snapshot.Snapshot) {
 		w.Batch(batch)
-		d.waiting.learn(p.PID(), w, batch)
-		d.waiting.describeFDs(p, batch, w.LoopDescriptors())
+		d.waiting.Learn(p.PID(), w, batch)
+		d.waiting.DescribeFDs(p, batch, w.LoopDescriptors())
 		if d.saver != nil {
 			d.saver.Batch(w, batch)
 		}
@@ -163,7 +164,7 @@ func (d *dumping) sampleBy(ctx context.Context, pid int, opening tracer.Options)
 		defer d.progress.clear()
 	}
 	got := w.Dump(snap)
-	d.waiting.add(got)
+	d.waiting.Add(got)
 	if d.o.source && !d.o.noLines() {
 		theirs, own := theirSource(p), ownSource
 		own.Began = theirs.Began
@@ -188,16 +189,6 @@ func (d *dumping) finishSaving() {
 	default:
 		d.complain(err)
 		d.missing++
-	}
-}
-
-// describeFDs describes the files that threads of a batch wait for, and others.
-func (w *waiting) describeFDs(p *tracer.Process, batch *snapshot.Snapshot, others []int) {
-	wanted := append(resolve.Descriptors(batch), others...)
-	batch.FDs = w.names(p.PID(), wanted)
-	if len(wanted) > 0 && len(batch.FDs) == 0 && p.FilesDenied() {
-		batch.Problems = append(batch.Problems, "its open files may not be read: that takes CAP_DAC_READ_SEARCH or "+
-			"its user")
 	}
 }
 

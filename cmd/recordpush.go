@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/flame"
-	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/push"
 	"github.com/fpstack/fpstack/push/perprocess"
@@ -20,12 +19,10 @@ import (
 // pushFor is how long a recording is offered to a store that does not take it.
 const pushFor = 30 * time.Second
 
-// pushing is what a recording has to do with stores. It is for several goroutines at a time.
+// pushing is what a recording has to do with stores.
 type pushing struct {
-	outlets *outlets // nil: it is not sent
-
-	mu  sync.Mutex
-	who map[procfs.Identity]perprocess.Identity // processes that may have ended when it is sent
+	outlets *outlets             // nil: it is not sent
+	who     *perprocess.Notebook // processes that may have ended when it is sent
 }
 
 // openStores opens what the recording is sent to, before it begins.
@@ -37,7 +34,7 @@ func (r *recording) openStores() error {
 	if err != nil {
 		return err
 	}
-	r.outlets, r.who = opened, map[procfs.Identity]perprocess.Identity{}
+	r.outlets, r.who = opened, perprocess.NewNotebook("/proc")
 	for _, e := range odd {
 		r.complain(e)
 	}
@@ -46,68 +43,16 @@ func (r *recording) openStores() error {
 
 // note keeps who a process is, while that can be read.
 func (p *pushing) note(pid int) {
-	if p.outlets == nil {
-		return
+	if p.outlets != nil {
+		p.who.Note(pid)
 	}
-	start, lives := procfs.Start("/proc", pid)
-	if !lives {
-		return
-	}
-	id := perprocess.Identify("/proc", pid)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.who[procfs.Identity{PID: pid, Start: start}] = id
 }
 
-// renote reads again who the processes are, some times a second until ctx ends: a shell becomes what it was told to
-// run.
+// renote reads again who the processes are until ctx ends.
 func (p *pushing) renote(ctx context.Context) {
-	if p.outlets == nil {
-		return
+	if p.outlets != nil {
+		p.who.Renew(ctx)
 	}
-	tick := time.NewTicker(250 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		p.mu.Lock()
-		for process := range p.who {
-			id := perprocess.Identify("/proc", process.PID)
-			start, lives := procfs.Start("/proc", process.PID)
-			if id.Exe != "" && lives && start == process.Start {
-				p.who[process] = id
-			}
-		}
-		p.mu.Unlock()
-	}
-}
-
-// identity is who a process is. Of one that was started meanwhile it may be too late to read it, and its id may be
-// another's by now: it has what all that were noted have in common.
-func (p *pushing) identity(process procfs.Identity) perprocess.Identity {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if id, ok := p.who[process]; ok {
-		return id
-	}
-	var common *perprocess.Identity
-	for _, id := range p.who {
-		own := perprocess.Identity{Service: id.Service, Container: id.Container, Pod: id.Pod, Names: id.Names}
-		switch {
-		case common == nil:
-			common = &own
-		case own.Service != common.Service || own.Container != common.Container || own.Pod != common.Pod ||
-			own.Names != common.Names:
-			return perprocess.Identity{}
-		}
-	}
-	if common == nil {
-		return perprocess.Identity{}
-	}
-	return *common
 }
 
 // send sends p to each store. What a store does not take is kept in a file.
@@ -115,7 +60,7 @@ func (r *recording) send(p *profile.Profile) error {
 	if r.outlets == nil || len(p.Samples) == 0 {
 		return nil
 	}
-	recorded, failed := r.o.recorded(p, r.identity)
+	recorded, failed := r.o.recorded(p, r.who.Identity)
 	ctx, cancel := context.WithTimeout(context.Background(), pushFor)
 	defer cancel()
 	var waits sync.WaitGroup

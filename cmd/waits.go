@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fpstack/fpstack/dump/waiting"
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/report"
 	"github.com/fpstack/fpstack/tracer"
@@ -25,11 +26,11 @@ func (a *app) waits(ctx context.Context, o *dumpOptions) error {
 	if err != nil {
 		return err
 	}
-	w := &waiting{source: live.New()}
-	defer w.close()
+	w := &waiting.Processes{Source: live.New()}
+	defer w.Close()
 	tracer.CollectLater()
 	missing += a.beginWaits(ctx, w, o)
-	if len(w.facts.Processes) == 0 {
+	if len(w.Facts.Processes) == 0 {
 		return errNothing
 	}
 	if err := a.examineWaits(ctx, w); err != nil {
@@ -42,7 +43,7 @@ func (a *app) waits(ctx context.Context, o *dumpOptions) error {
 		}
 		opt := report.Options{Group: !o.noGroup, All: o.all, Verbose: o.verbose, Style: o.style(a),
 			Width: a.lineWidth(o.output)}
-		if err := write(to, w.graph.Show(), opt); err != nil {
+		if err := write(to, w.Graph.Show(), opt); err != nil {
 			return fmt.Errorf("write waits: %w", err)
 		}
 		if missing > 0 {
@@ -53,9 +54,9 @@ func (a *app) waits(ctx context.Context, o *dumpOptions) error {
 }
 
 // beginWaits reads the processes for the first time, and counts those that cannot be inspected.
-func (a *app) beginWaits(ctx context.Context, w *waiting, o *dumpOptions) (missing int) {
+func (a *app) beginWaits(ctx context.Context, w *waiting.Processes, o *dumpOptions) (missing int) {
 	var not []live.Uninspected
-	w.facts, not = w.source.Begin(ctx, withChildren(o.pids, o.children))
+	w.Facts, not = w.Source.Begin(ctx, withChildren(o.pids, o.children))
 	for _, u := range not {
 		if !hasEnded(u.Err) || slices.Contains(o.pids, u.PID) {
 			a.complain(u.Err)
@@ -67,18 +68,18 @@ func (a *app) beginWaits(ctx context.Context, w *waiting, o *dumpOptions) (missi
 
 // examineWaits makes the graph. Where the words of locks leave open what some threads wait for their stacks are walked
 // as they sleep, and it is made again with the names that are found.
-func (a *app) examineWaits(ctx context.Context, w *waiting) (err error) {
-	if w.graph, err = waits.Examine(ctx, w.source, w.facts); err != nil {
+func (a *app) examineWaits(ctx context.Context, w *waiting.Processes) (err error) {
+	if w.Graph, err = waits.Examine(ctx, w.Source, w.Facts); err != nil {
 		return err
 	}
 	named := false
-	for _, p := range w.facts.Processes {
-		if open := w.graph.Unnamed(p, mostWalked); len(open) > 0 && ctx.Err() == nil {
+	for _, p := range w.Facts.Processes {
+		if open := w.Graph.Unnamed(p, mostWalked); len(open) > 0 && ctx.Err() == nil {
 			named = a.walkAsleep(ctx, w, p.PID, open) || named
 		}
 	}
 	if named {
-		w.graph, err = waits.Examine(ctx, w.source, w.facts)
+		w.Graph, err = waits.Examine(ctx, w.Source, w.Facts)
 	}
 	return err
 }
@@ -87,7 +88,7 @@ func (a *app) examineWaits(ctx context.Context, w *waiting) (err error) {
 const mostWalked = 256
 
 // walkAsleep names the functions on the stacks of threads that sleep, and reports whether any was named.
-func (a *app) walkAsleep(ctx context.Context, w *waiting, pid int, tids []int) bool {
+func (a *app) walkAsleep(ctx context.Context, w *waiting.Processes, pid int, tids []int) bool {
 	o := &dumpOptions{tids: tids, unwind: newUnwindMode(), maxFrames: maxNamed, noStop: true}
 	o.maxPause, o.format, o.fibers = time.Second, dumpForm(), newFibers()
 	d := a.newDumping(ctx, o)

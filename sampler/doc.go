@@ -12,5 +12,10 @@
 // One goroutine on an OS thread of its own samples and copies; another walks and counts, behind
 // a queue with a bound. Names are looked up in Take alone.
 //
+// Where to begin to read: sample_tick.go makes a round. Files named schedule_ say when a thread is sampled, follow_
+// which processes and threads there are, sample_ how one is sampled: all of them belong to the goroutine that samples.
+// Files named account_ say whose the time is: they belong to the goroutine that counts. recorder.go and take.go join
+// the two; system.go is the machine as both see it, live.go the real one.
+//
 // docs/dev/sampling.md shows how a sample goes, how time is counted, and what it costs.
 package sampler
