@@ -9,7 +9,7 @@ import (
 )
 
 // TestCallShare records a program that makes a short system call each ten microseconds or so. Stopped from another CPU
-// it is met at the end of such a call as soon as the stop is wanted, whatever part of its time the calls take: 20 to 40 %
+// it is met at the end of such a call as soon as the stop is wanted, whatever part of its time they take: 20 to 40 %
 // of its samples were in a call that takes 1 to 2 % of its time. Where other programs have its CPU it is met at
 // the end of a call by the scheduler, which is why CPU time is compared.
 func TestCallShare(t *testing.T) {
