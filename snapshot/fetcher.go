@@ -20,6 +20,25 @@ type Copier interface {
 	Copy(t *Thread, f *Fetcher)
 }
 
+// Last is a Copier of what a stack can be shown without, as who has the lock that a thread waits for: where many
+// threads are stopped at once it is called when the others were called for all of them, in the time that is left.
+type Last struct{ Copier }
+
+// String implements [fmt.Stringer].
+func (l Last) String() string { return copierName(l.Copier) }
+
+// Rounds are those of copiers that are called first, and the Last.
+func Rounds(copiers []Copier) (first, last []Copier) {
+	for _, c := range copiers {
+		if _, is := c.(Last); is {
+			last = append(last, c)
+		} else {
+			first = append(first, c)
+		}
+	}
+	return first, last
+}
+
 // PieceReader reads the memory of a stopped process for a [Fetcher].
 type PieceReader interface {
 	// ReadPieces fills each piece from its Addr on, as far as memory is mapped there, and sets its Got. Where all is
@@ -91,8 +110,18 @@ type Fetcher struct {
 // Run lets copiers copy what they need of t, by memory, and puts it into t.Copied and t.Shortfalls. Both belong to f,
 // and are valid until the next Run. A panic in a Copier costs what that one asked for, and is a Shortfall.
 func (f *Fetcher) Run(copiers []Copier, t *Thread, memory PieceReader) {
-	f.memory, f.thread, f.broken = memory, t, nil
-	f.ranges, f.shortfalls, f.rest = f.ranges[:0], f.shortfalls[:0], f.buf
+	f.ranges, f.shortfalls = f.ranges[:0], f.shortfalls[:0]
+	f.copy(copiers, t, memory)
+}
+
+// RunMore is Run for a thread that something was copied of already, which it adds to.
+func (f *Fetcher) RunMore(copiers []Copier, t *Thread, memory PieceReader) {
+	f.ranges, f.shortfalls = append(f.ranges[:0], t.Copied...), append(f.shortfalls[:0], t.Shortfalls...)
+	f.copy(copiers, t, memory)
+}
+
+func (f *Fetcher) copy(copiers []Copier, t *Thread, memory PieceReader) {
+	f.memory, f.thread, f.broken, f.rest = memory, t, nil, f.buf
 	for _, c := range copiers {
 		f.run(c)
 	}
