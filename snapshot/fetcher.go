@@ -69,8 +69,11 @@ type Budget struct {
 // read by its own call, at about a microsecond a call. The time is for a CPU that is taken from us meanwhile.
 var CopyBudget = Budget{Calls: 256, Ranges: 512, Bytes: 512 << 10, Time: 10 * time.Millisecond}
 
-// ErrSpent says that a Copier has used up its Budget.
-var ErrSpent = errors.New("budget is spent")
+// ErrSpent says that a Copier has used up its Budget, ErrLate that it was the time: a second try may get more.
+var (
+	ErrSpent = errors.New("budget is spent")
+	ErrLate  = fmt.Errorf("%w: the time is over", ErrSpent)
+)
 
 // Shortfall says that a Copier did not get all that it asked for.
 type Shortfall struct {
@@ -203,7 +206,7 @@ func (f *Fetcher) Err() error { return f.err }
 // copied already. The Thread says then that something is missing.
 func (f *Fetcher) Late() bool {
 	if f.err == nil && f.late() {
-		f.err = ErrSpent
+		f.err = ErrLate
 	}
 	return f.err != nil
 }
@@ -230,9 +233,11 @@ func (f *Fetcher) charge(n int) bool {
 	switch {
 	case f.err != nil:
 		return false
-	case f.left.Ranges < 1, f.left.Bytes < n,
-		len(f.pieces) == 0 && (f.left.Calls < 1 || f.late()):
+	case f.left.Ranges < 1, f.left.Bytes < n, len(f.pieces) == 0 && f.left.Calls < 1:
 		f.err = ErrSpent
+		return false
+	case len(f.pieces) == 0 && f.late():
+		f.err = ErrLate
 		return false
 	}
 	if len(f.pieces) == 0 {
