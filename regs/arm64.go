@@ -19,7 +19,7 @@ const (
 var ARM64 = &Arch{
 	Name: "arm64", WordSize: 8, Order: binary.LittleEndian, NoteSize: 34 * 8, Machine: 183,
 	PC: ARM64PC, SP: ARM64SP, FP: ARM64FP, LR: ARM64LR,
-	Record:  Record{SavedFP: 0, RA: 8, CFA: 16, Below: 16},
+	Record:  Record{SavedFP: 0, RA: 8, CFA: 16, Below: 16, Anywhere: true},
 	Args:    []Reg{0, 1, 2, 3, 4, 5},
 	Syscall: NoReg, Result: ARM64X0,
 	Callee: []Reg{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29},

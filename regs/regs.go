@@ -84,6 +84,9 @@ type Record struct {
 	RA      int64 // bytes from FP
 	CFA     int64 // bytes from FP to the stack pointer of the caller
 	Below   int64 // FP may lie this far below SP (Go on arm64 keeps its record under SP)
+	// Anywhere says that compilers put the record at different places of a frame. Then FP+CFA is only a lower bound of
+	// the stack pointer of the caller.
+	Anywhere bool
 }
 
 // Lookup returns the architecture of that GOARCH name.
