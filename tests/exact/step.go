@@ -5,6 +5,7 @@ package exact
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -115,6 +116,9 @@ func (s *session) compareAndResume(t *thread) error {
 		if s.opt.Max > 0 && s.report.Points >= s.opt.Max {
 			return errEnough
 		}
+	}
+	if s.report.Steps%256 == 0 && !s.until.IsZero() && time.Now().After(s.until) {
+		return errEnough
 	}
 	return s.resume(t, s.injection(t))
 }
