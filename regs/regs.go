@@ -169,6 +169,8 @@ func (a *Arch) slot(r Reg) *slot {
 // RegName returns the name of the manuals, or "r?" and the number.
 func (a *Arch) RegName(r Reg) string {
 	switch s := a.slot(r); {
+	case r == ARM64VG && a.VectorNote() != 0:
+		return "vg"
 	case s == nil:
 		return fmt.Sprintf("r?%d", r)
 	case s.count > 0:
