@@ -82,6 +82,13 @@ func TestDecodeARM64(t *testing.T) {
 		0xd10043ff: {kind: adjust}, 0x914007ff: {kind: adjust}, // sub sp, sp, #16; add sp, sp, #1, lsl #12
 		// sub sp, sp, x16; mov sp, x29; stp x29, x30, [sp, #-16]!
 		0xcb3063ff: {kind: adjust}, 0x910003bf: {}, 0xa9bf7bfd: {},
+		// ldxr w1, [x0]; ldaxr x0, [x1]; ldaxp x0, x1, [x2]
+		0x885f7c01: {kind: reserve, bits: 0x885f7c01}, 0xc85ffc20: {kind: reserve, bits: 0xc85ffc20},
+		0xc87f8440: {kind: reserve, bits: 0xc87f8440},
+		// stxr w3, w1, [x0]; stlxr w17, x0, [x1]; stxp w3, x0, x1, [x2]
+		0x88037c01: {kind: store, bits: 0x88037c01}, 0xc811fc20: {kind: store, bits: 0xc811fc20},
+		0xc8230440: {kind: store, bits: 0xc8230440},
+		0x88dffc20: {}, 0x889ffc20: {}, 0x88a07c41: {}, 0x48207c82: {}, // ldar, stlr, cas, casp
 	} {
 		if got := decodeARM64(binary.LittleEndian.AppendUint32(nil, code)); got != want {
 			t.Errorf("%#08x: got %+v, want %+v", code, got, want)

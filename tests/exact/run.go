@@ -69,6 +69,7 @@ type thread struct {
 	// swallow counts the stops for signals that Run itself caused and that must not be
 	// delivered, at most; see takeBack.
 	swallow int
+	machineState
 }
 
 // Run steps argv from its exec until it ends or Options.Max is reached. argv[0] is a path.

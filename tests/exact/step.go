@@ -134,6 +134,9 @@ func (s *session) injection(t *thread) unix.Signal {
 // resume lets t run one instruction, delivering sig.
 func (s *session) resume(t *thread, sig unix.Signal) error {
 	t.in = t.space.instruction(t.at.pc)
+	if err := t.passStore(); err != nil {
+		return err
+	}
 	t.delivered = sig
 	if sig == 0 && t.atSkip() {
 		t.free = true
