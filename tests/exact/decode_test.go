@@ -123,6 +123,25 @@ func TestTruthOfLinks(t *testing.T) {
 	expect("behind a tail call", 0x5000, 0x1004)
 	step(ret, 0x1004, 0x8000)
 	expect("returned", 0x1004)
+
+	step(other, 0x1008, 0x7f00)
+	step(call, 0x2000, 0x7f00) // SP is that of a place which setjmp has noted
+	step(other, 0x2004, 0x7ef0)
+	step(call, 0x6000, 0x7ef0)
+	step(other, 0x6004, 0x7f00) // longjmp
+	if !s.inJump {
+		t.Error("SP went over a frame, and that is no jump")
+	}
+	step(jump, 0x1010, 0x7f00)
+	expect("behind a longjmp", 0x1010)
+
+	step(call, 0, 0x7f00) // through a bad pointer
+	s.signal(s.at, point{0x7000, 0x7800}, 0x9000)
+	s.at = point{0x7000, 0x7800}
+	expect("in a handler", 0x7000, 0x9000, 0, 0x1014)
+	s.at = point{0x1014, 0x7f00}
+	s.sigreturn(s.at, 0)
+	expect("behind a handler that went on elsewhere", 0x1014)
 	if s.Odd != 0 {
 		t.Errorf("%d returns to elsewhere", s.Odd)
 	}
