@@ -64,6 +64,7 @@ func (t *Truth) clone() *Truth {
 func (t *Truth) step(in instruction, before, after point) {
 	t.steps++
 	switch {
+	case t.link && before == after: // it did not run
 	case in.kind == call && t.link:
 		t.inJump = false
 		t.cur.push(entry{slot: before.sp, addr: before.pc + uint64(in.len)})
