@@ -10,9 +10,7 @@
 package testcase
 
 import (
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
@@ -54,7 +52,7 @@ func Of(d *profile.Dump, p *Process) []Test {
 		}
 	}
 	if len(f.found) == 0 {
-		f.file()
+		f.file(d)
 	}
 	return f.found
 }
@@ -90,7 +88,7 @@ func (f *finder) stack(frames []profile.Frame, tid int, thread, name string) {
 			t.Runner, t.Name = "cargo test", cargoTest(frames[:i], thread)
 		case strings.HasPrefix(outer.File, "node:internal/test_runner/"):
 			t.Runner, t.Name = "node:test", f.script(frames[:i])
-		case strings.Contains(outer.File, "/jest-circus/"), strings.Contains(outer.File, "/jest-jasmine2/"):
+		case ofJest(outer):
 			t.Runner, t.Name = "jest", f.script(frames[:i])
 		}
 		if t.Name == "" && name != "" && (t.Runner == "jest" || t.Runner == "node:test") {
@@ -238,34 +236,4 @@ func cargoTest(inner []profile.Frame, thread string) string {
 		return thread + "…"
 	}
 	return ""
-}
-
-// anonymous is a function of JavaScript without a name.
-const anonymous = "<anonymous>"
-
-// script is the function of a script that a runner calls, with its file: names of tests are no names of functions.
-func (f *finder) script(inner []profile.Frame) string {
-	at := f.own("node:test", inner)
-	if at == nil {
-		return ""
-	}
-	name := f.relative(at.File) + ":" + strconv.Itoa(at.Line)
-	if fn := strings.TrimPrefix(at.Func, profile.AsyncPrefix); fn != "" && fn != anonymous {
-		name += " " + fn
-	}
-	return name
-}
-
-// file is the file that a process of Node's runner was started for, which may wait without any frame of a test.
-func (f *finder) file() {
-	if !slices.Contains(f.p.Variables, "NODE_TEST_CONTEXT") {
-		return
-	}
-	for _, arg := range slices.Backward(f.p.Args) {
-		switch path.Ext(arg) {
-		case ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts":
-			f.add(Test{Runner: "node:test", Name: f.relative(arg), File: arg})
-			return
-		}
-	}
 }
