@@ -26,8 +26,9 @@ type track struct {
 	// did not reach the root.
 	wantStop atomic.Bool
 	// wantCopy asks for another copy of the thread where it sleeps: what its runtimes need was not copied, as they were
-	// not known yet.
+	// not known yet, or not in time. copies counts the latter.
 	wantCopy atomic.Bool
+	copies   int
 
 	stack   profile.NodeID // where it was at the last sample
 	kernel  []string       // where in the kernel it waits: see sample
