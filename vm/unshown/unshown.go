@@ -49,8 +49,8 @@ var runtimes = []runtime{
 		"Builtins_InterpreterEntry"}, modules: []string{"libv8"},
 		jit: true, kind: profile.JavaScript, why: "this V8 has no symbols that describe its objects (v8dbg_...)"},
 	{language: "JavaScript", programs: []string{"electron"}, threads: []string{"Chrome_IOThread", "Chrome_ChildIOT"},
-		jit: true, kind: profile.JavaScript, why: "Electron, as all that is built on Chromium, has V8 with compressed " +
-			"pointers and without its debugging symbols"},
+		jit: true, kind: profile.JavaScript, why: "Electron, as all that is built on Chromium, has V8 with " +
+			"compressed pointers and without its debugging symbols"},
 	{language: "JavaScript", programs: []string{"deno"}, threads: []string{"V8 DefaultWorke"},
 		jit: true, kind: profile.JavaScript, why: "this V8 was built without its debugging symbols, as that of Deno; " +
 			"deno with --v8-flags=--perf-basic-prof names them"},
