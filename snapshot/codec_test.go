@@ -132,6 +132,7 @@ func TestRoundTripOfEveryArch(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Forget(a.SP)
+		r.SetVectors(64)
 		got, err := read(bytes.NewReader(encode(t, &Snapshot{Host: a, Threads: []Thread{{Registers: &r}}})))
 		if err != nil {
 			t.Fatal(err)

@@ -125,6 +125,8 @@ type wireRegisters struct {
 	Arch  string `json:"arch"`
 	Note  []byte `json:"note"`
 	Known uint64 `json:"known"`
+	// Vectors is the length of vectors in bytes, which Note has not; 0 for unknown.
+	Vectors uint64 `json:"vectors,omitempty"`
 }
 
 type wireSyscall struct {
@@ -265,7 +267,7 @@ func registersOf(r *regs.Registers) (*wireRegisters, error) {
 	if r.Arch == nil {
 		return nil, errNoArch
 	}
-	w := &wireRegisters{Arch: r.Arch.Name, Note: r.Encode()}
+	w := &wireRegisters{Arch: r.Arch.Name, Note: r.Encode(), Vectors: r.Vectors()}
 	for i := range regs.Max {
 		if _, ok := r.Get(regs.Reg(i)); ok {
 			w.Known |= 1 << i
@@ -286,6 +288,7 @@ func (w *wireRegisters) registers() (regs.Registers, error) {
 	if err != nil {
 		return r, err
 	}
+	r.SetVectors(w.Vectors)
 	for i := range regs.Max {
 		if w.Known&(1<<i) == 0 {
 			r.Forget(regs.Reg(i))
