@@ -196,14 +196,14 @@ func InDump(d *profile.Dump) []string {
 // InProfile returns a sentence for each runtime at work in p: about the first process where one is, and how many more
 // there are.
 func InProfile(p *profile.Profile) []string {
-	byFrame, any := make([]signs, len(p.Frames)), false
+	byFrame, some := make([]signs, len(p.Frames)), false
 	named := kinds(0)
 	for i := range p.Frames {
 		named.add(&p.Frames[i])
 		byFrame[i] = of(&p.Frames[i], moduleName(p.Modules, p.Frames[i].Module))
-		any = any || byFrame[i] != signs{}
+		some = some || byFrame[i] != signs{}
 	}
-	if !any {
+	if !some {
 		return nil
 	}
 	byNode := make([]signs, p.Tree.Len())
