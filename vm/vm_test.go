@@ -126,7 +126,9 @@ func TestThreadFacts(t *testing.T) {
 	for _, known := range []profile.RuntimeThread{{Language: "Python", Name: "worker", Facts: []string{"holds the GIL"}},
 		{Language: "WebAssembly", Facts: []string{"of store 1"}}} {
 		kinds = append(kinds, vm.Kind{Name: known.Language,
-			New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) { return knowing{fake{m}, known}, nil }})
+			New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
+				return knowing{fake{m}, known}, nil
+			}})
 	}
 	p := vm.NewTable(kinds, nil).Process(image)
 	p.Scan(set)
