@@ -123,7 +123,8 @@ func (k knowing) ThreadFacts(*snapshot.Snapshot) map[int]profile.RuntimeThread {
 func TestThreadFacts(t *testing.T) {
 	set, _, image := program(t)
 	var kinds []vm.Kind
-	for _, known := range []profile.RuntimeThread{{Language: "Python", Name: "worker", Facts: []string{"holds the GIL"}},
+	for _, known := range []profile.RuntimeThread{
+		{Language: "Python", Name: "worker", Facts: []string{"holds the GIL"}},
 		{Language: "WebAssembly", Facts: []string{"of store 1"}}} {
 		kinds = append(kinds, vm.Kind{Name: known.Language,
 			New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
