@@ -11,6 +11,7 @@ package testcase
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
