@@ -58,3 +58,33 @@ func TestRecordOfAnother(t *testing.T) {
 		})
 	}
 }
+
+// Where glibc's swapcontext runs, x30 holds a place in it, and its return address is in the context that it writes: its
+// table says x30 all the same.
+func TestReturnAddressIsKept(t *testing.T) {
+	a := regs.ARM64
+	d := newDrawn(a)
+	d.tables = &ehFrame{order: a.Order}
+	cie := d.tables.cie("zR", 30, defCFA, 31, 0)
+	d.tables.fde(cie, 0x10100, 32)
+	d.tables.fde(cie, 0x10200, 16, undefined, 30)
+	d.callTo(0x208, 0x100)
+	// stp xzr, x30, [x0, #184]; adr x30, #24; add x2, x0, #40; mov x0, #0; nop; bl; ret
+	d.putARM64(0x100, 0xa90bf81f, 0x100000de, 0x9100a002, 0xd2800000, armNop, armNop, armRet)
+	d.stack.Label("context").Skip(24).Word(0x10208) // 192 bytes into it
+	context := uint64(d.stack.Addr("context"))
+	for _, pc := range []uint64{0x10100, 0x10104, 0x10108, 0x1010c, 0x10110} {
+		set := map[regs.Reg]uint64{regs.ARM64PC: pc, regs.ARM64SP: stackBase + 0x1000, regs.ARM64LR: 0x1011c, 0: context,
+			2: context + 40}
+		if pc < 0x10108 {
+			set[regs.ARM64LR] = 0x10208
+		}
+		if pc > 0x1010c {
+			set[0] = 0
+		}
+		s := d.walk(t, unwind.Options{}, set)
+		if len(s.Frames) != 2 || s.Frames[1].PC != 0x10208 || s.Stop != unwind.Root {
+			t.Errorf("at %#x: got %s (%v), want 0x10208 and the root behind it", pc, show(s), s.Err)
+		}
+	}
+}
