@@ -43,7 +43,7 @@ func (c *cursor) stepTable(s *site) *ending {
 	}
 	// What x30 holds is no return address where hand-written code of glibc uses it for something else, and keeps its
 	// own in memory: its tables do not say so.
-	if c.linkDoubted(s) && c.stepCode(s, sure) {
+	if c.linkDoubted(s) && c.stepCode(s, unsure) {
 		return nil
 	}
 	uncalled := c.uncalled
