@@ -54,6 +54,7 @@ type wireFile struct {
 	BuildID text   `json:"buildID,omitempty"`
 	Sum     text   `json:"sum,omitempty"`
 	Err     text   `json:"err,omitempty"`
+	NotELF  bool   `json:"notELF,omitempty"`
 }
 
 // wireContent is followed by Size raw bytes.
@@ -165,11 +166,11 @@ func (h *wireHead) snapshot() (*Snapshot, error) {
 }
 
 func fileOf(f *File) wireFile {
-	return wireFile{text(f.Path), f.Dev, f.Inode, text(f.BuildID), text(f.Sum), text(f.Err)}
+	return wireFile{text(f.Path), f.Dev, f.Inode, text(f.BuildID), text(f.Sum), text(f.Err), f.NotELF}
 }
 
 func (w *wireFile) file() File {
-	return File{string(w.Path), w.Dev, w.Inode, string(w.BuildID), string(w.Sum), string(w.Err)}
+	return File{string(w.Path), w.Dev, w.Inode, string(w.BuildID), string(w.Sum), string(w.Err), w.NotELF}
 }
 
 // nameOf is "" for an architecture that is not known.
