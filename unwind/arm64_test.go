@@ -74,8 +74,8 @@ func TestReturnAddressIsKept(t *testing.T) {
 	d.stack.Label("context").Skip(24).Word(0x10208) // 192 bytes into it
 	context := uint64(d.stack.Addr("context"))
 	for _, pc := range []uint64{0x10100, 0x10104, 0x10108, 0x1010c, 0x10110, 0x1011c} {
-		set := map[regs.Reg]uint64{regs.ARM64PC: pc, regs.ARM64SP: stackBase + 0x1000, regs.ARM64LR: 0x1011c, 0: context,
-			2: context + 40}
+		set := map[regs.Reg]uint64{regs.ARM64PC: pc, regs.ARM64SP: stackBase + 0x1000, regs.ARM64LR: 0x1011c,
+			0: context, 2: context + 40}
 		if pc < 0x10108 {
 			set[regs.ARM64LR] = 0x10208
 		}

@@ -13,11 +13,13 @@ func TestForward(t *testing.T) {
 		code    []byte
 		cfa, ra cfi.Rule
 	}{
-		{"leaf", words(0x11000400, 0xd65f03c0), cfi.Rule{Kind: cfi.Register, Reg: 31}, cfi.Rule{}}, // add w0, w0, #1; ret
+		// add w0, w0, #1; ret
+		{"leaf", words(0x11000400, 0xd65f03c0), cfi.Rule{Kind: cfi.Register, Reg: 31}, cfi.Rule{}},
 		{"end of a frame", words(0xa8c27bfd, 0xd65f03c0), // ldp x29, x30, [sp], #32; ret
 			cfi.Rule{Kind: cfi.Register, Reg: 31, N: 32}, cfi.Rule{Kind: cfi.Offset, N: -24}},
 		{"end of a switch of stacks, which returns by another register",
-			words(0xa9457bfd, 0xf94033e4, 0x9101c3ff, 0xd65f0080), // ldp x29, x30, [sp, #80]; ldr x4, [sp, #96]; add sp; ret x4
+			// ldp x29, x30, [sp, #80]; ldr x4, [sp, #96]; add sp, sp, #112; ret x4
+			words(0xa9457bfd, 0xf94033e4, 0x9101c3ff, 0xd65f0080),
 			cfi.Rule{Kind: cfi.Register, Reg: 31, N: 112}, cfi.Rule{Kind: cfi.Offset, N: -16}},
 		{"return address in a register", words(0xaa0103fe, 0xd65f03c0), // mov x30, x1; ret
 			cfi.Rule{Kind: cfi.Register, Reg: 31}, cfi.Rule{Kind: cfi.Register, Reg: 1}},
