@@ -109,3 +109,26 @@ func TestEndOfContext(t *testing.T) {
 		t.Errorf("got  %s (%v)\nwant %s", got, s.Err, want)
 	}
 }
+
+// A handler of which nothing else is known returns to where the kernel let x30 point.
+func TestHandlerThatNeverReturns(t *testing.T) {
+	a := regs.ARM64
+	d := newDrawn(a)
+	for i := range d.code {
+		d.code[i] = 0 // udf
+	}
+	d.tables = &ehFrame{order: a.Order}
+	cie := d.tables.cie("zR", 30, defCFA, 31, 0)
+	d.tables.fde(cie, 0x10900, 16, undefined, 30)
+	d.putARM64(0x300, 0xd2801168, 0xd4000001)        // mov x8, #139; svc #0
+	d.putARM64(0x800, armNop, armLoop)               // the handler
+	d.stack.Skip(39).Skip(29).Ref("record").Word(0)  // siginfo, ucontext to x0; to x29, x30
+	d.stack.Ref("interrupted").Word(0x10904).Skip(4) // sp, pc
+	d.stack.Label("record").Word(0).Word(0x10904)
+	d.stack.Label("interrupted").Skip(8)
+	s := d.walk(t, unwind.Options{}, map[regs.Reg]uint64{regs.ARM64PC: 0x10804, regs.ARM64SP: stackBase + 0x1000,
+		regs.ARM64FP: uint64(d.stack.Addr("record")), regs.ARM64LR: 0x10300})
+	if got, want := show(s), "0x10804(context) 0x10300(link register) 0x10904(context) root"; got != want {
+		t.Errorf("got  %s (%v)\nwant %s", got, s.Err, want)
+	}
+}
