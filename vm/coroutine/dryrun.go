@@ -138,7 +138,8 @@ func (r *Runtime) way(k *kind, number uint64) []step {
 	c := r.newRun(none)
 	b := []byte{byte(number), byte(number >> 8)}[:k.index.size]
 	if c.begin(k.resume.start) && c.machine.Store(b, uint64(ownFrame+k.index.offset)) {
-		c.goOn(maxSteps, k.resume.holds)
+		c.index, c.over = k.index, false
+		c.goOn(maxSteps, func(pc mem.Addr) bool { return k.resume.holds(pc) && !c.over })
 	}
 	return c.steps
 }
@@ -151,12 +152,12 @@ const (
 )
 
 // goesOn is the way of a coroutine from the place on where it waits: what no other number leads to, behind what is
-// common to it and another one. It is nil if that is not known.
+// common to it and another one. It is nil if that is not known. Where there is no number it is all of the function.
 func (r *Runtime) goesOn(k *kind, number uint64) []step {
-	if k.index.size == 0 {
-		return nil
-	}
 	own, each := r.way(k, number), uint64(1)
+	if k.index.size == 0 { // there is one place
+		return own
+	}
 	if k.gcc {
 		each = 2
 	}

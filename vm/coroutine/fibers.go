@@ -3,6 +3,7 @@ package coroutine
 import (
 	"cmp"
 	"errors"
+	"strings"
 
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
@@ -52,6 +53,10 @@ func waitOf(f *frame, at *place, others, cycle bool) suspended.Wait {
 		return suspended.Wait{Text: "awaits other async calls", Kind: snapshot.FiberFuture}
 	case !f.held:
 		return suspended.Wait{Text: "nothing leads to it: abandoned, or freed", Kind: snapshot.FiberNobody}
+	case at != nil && !at.begun && f.known:
+		return suspended.Wait{Text: "has not begun", Kind: snapshot.FiberFuture}
+	case at != nil && strings.HasSuffix(at.awaiter, "::suspend_always"):
+		return suspended.Wait{Text: "awaits that it is resumed", Kind: snapshot.FiberFuture}
 	case at == nil || at.awaiter == "":
 		return suspended.Wait{Text: "what it awaits is not known"}
 	}

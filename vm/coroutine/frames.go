@@ -30,6 +30,7 @@ type frame struct {
 	size   int64  // bytes that are looked through
 	held   bool   // something leads to it
 	runs   bool   // a thread was in it
+	outer  int    // the frame that it lies in, -1 for none: Clang puts one into another that alone has it
 	refs   []ref
 	part   moment.Part
 }
@@ -85,11 +86,12 @@ func (c *scan) Read() (found int, err error) {
 	for i := range c.frames {
 		f := &c.frames[i]
 		c.read(f.at, f.kind)
-		c.refer(f)
+		c.refer(i)
 		f.part = c.Moment.Part()
 	}
 	c.Settle()
 	c.frames = slices.DeleteFunc(c.frames, func(f frame) bool { return !c.Stayed(f.part) })
+	c.nest()
 	c.count()
 	if len(c.frames) > 0 {
 		c.findHolders()
@@ -121,12 +123,36 @@ func (c *scan) find() {
 		}
 	}
 	slices.SortFunc(c.frames, func(a, b frame) int { return cmp.Compare(a.at, b.at) })
-	for i := range c.frames[:max(0, len(c.frames)-1)] {
-		if f := &c.frames[i]; f.size == unknownSize {
+	c.nest()
+	c.count()
+}
+
+// nest finds which frames lie in others, and clips those of which it is not known how large they are.
+func (c *scan) nest() {
+	var open []int
+	for i := range c.frames {
+		f := &c.frames[i]
+		for len(open) > 0 && !c.frames[open[len(open)-1]].holds(f.at) {
+			open = open[:len(open)-1]
+		}
+		f.outer = -1
+		if len(open) > 0 {
+			f.outer = open[len(open)-1]
+			end := c.frames[f.outer].at + mem.Addr(c.frames[f.outer].size)
+			f.size = min(max(f.kind.index.offset+wordSize, 2*headSize)&^(wordSize-1), int64(end-f.at))
+		} else if f.size == unknownSize && i+1 < len(c.frames) {
 			f.size = min(f.size, int64(c.frames[i+1].at-f.at))
 		}
+		open = append(open, i)
 	}
-	c.count()
+}
+
+// outermost is the frame that lies in no other, of those that frame i lies in.
+func (c *scan) outermost(i int) int {
+	for c.frames[i].outer >= 0 {
+		i = c.frames[i].outer
+	}
+	return i
 }
 
 // count numbers the frames.
@@ -151,7 +177,18 @@ func (c *scan) read(at mem.Addr, k *kind) (frame, bool) {
 			return f, false // it is being ended
 		}
 	}
-	return f, true
+	return f, !k.gcc || f.size != unknownSize || c.hasSelf(&f)
+}
+
+// hasSelf reports whether a frame has its own address behind its promise, as those of GCC have: code that makes frames
+// has the two functions side by side on the stack, too.
+func (c *scan) hasSelf(f *frame) bool {
+	for offset := mem.Addr(promiseAt); offset < unknownSize; offset += wordSize {
+		if w, ok := c.Moment.Peek(f.at + offset); ok && mem.Addr(w) == f.at {
+			return true
+		}
+	}
+	return false
 }
 
 // Bounds of what is looked through of one frame, bytes.
@@ -175,10 +212,19 @@ func (c *scan) sizeOf(at mem.Addr) int64 {
 	return unknownSize
 }
 
-// refer notes the pointers to other frames in f.
-func (c *scan) refer(f *frame) {
+// refer notes the pointers to other frames in frame i.
+func (c *scan) refer(i int) {
+	f := &c.frames[i]
+	inner := c.frames[i+1:]
 	for offset := int64(headSize); offset < f.size; offset += wordSize {
-		w, ok := c.Moment.Peek(f.at + mem.Addr(offset))
+		at := f.at + mem.Addr(offset)
+		for len(inner) > 0 && inner[0].at+mem.Addr(inner[0].size) <= at {
+			inner = inner[1:]
+		}
+		if len(inner) > 0 && inner[0].at <= at {
+			continue
+		}
+		w, ok := c.Moment.Peek(at)
 		if !ok {
 			return
 		}
@@ -186,7 +232,7 @@ func (c *scan) refer(f *frame) {
 		if !ok || to == f.at {
 			continue
 		}
-		if again, err := c.View.Word(f.at + mem.Addr(offset)); err == nil && again == w {
+		if again, err := c.View.Word(at); err == nil && again == w {
 			f.refs = append(f.refs, ref{offset, to})
 		}
 	}
@@ -202,30 +248,67 @@ func (c *scan) frameOf(a mem.Addr) (mem.Addr, bool) {
 	return 0, false
 }
 
-// findHolders finds out of which frames a pointer is kept elsewhere.
+// findHolders finds out to which frames a pointer leads from elsewhere: to any part of one, as what is awaited may lie
+// in it and be in a list.
 func (c *scan) findHolders() {
-	words := search.NewWords()
-	for i := range c.frames {
-		words.Add(uint64(c.frames[i].at), i)
-		words.Add(uint64(c.frames[i].at+promiseAt), i)
-	}
+	pages := newPages(c.frames)
 	all := c.Anywhere()
 	all.Each(func(at mem.Addr, b []byte) bool {
-		return words.In(b, func(offset, number int) bool {
-			f := &c.frames[number]
-			if !f.holds(at + mem.Addr(offset)) {
-				f.held = true
+		for i := 0; i+wordSize <= len(b); i += wordSize {
+			if w := mem.Addr(order.Uint64(b[i:])); pages.may(w) {
+				c.hold(w, at+mem.Addr(i))
 			}
-			return true
-		})
+		}
+		return true
 	})
 	for i := range c.s.Threads {
-		c.eachWord(&c.s.Threads[i], func(w mem.Addr) {
-			if at, ok := c.frameOf(w); ok {
-				c.frames[c.number[at]].held = true
-			}
-		})
+		c.eachWord(&c.s.Threads[i], func(w mem.Addr) { c.hold(w, 0) })
 	}
+	for i := range c.frames {
+		f := &c.frames[i]
+		f.held = f.held || f.outer >= 0 && c.frames[f.outer].held
+	}
+}
+
+// hold notes that a word at from leads to the frame that a is in, unless it is of that frame itself.
+func (c *scan) hold(a, from mem.Addr) {
+	i, found := slices.BinarySearchFunc(c.frames, a, func(f frame, a mem.Addr) int { return cmp.Compare(f.at, a) })
+	if !found {
+		i--
+	}
+	for i >= 0 && !c.frames[i].holds(a) {
+		i = c.frames[i].outer
+	}
+	if i < 0 || c.frames[c.outermost(i)].holds(from) {
+		return
+	}
+	for ; i >= 0; i = c.frames[i].outer {
+		c.frames[i].held = true
+	}
+}
+
+// pages are those that frames lie in, by some bits of their addresses.
+type pages [1 << (pageBits - 6)]uint64
+
+const (
+	pageShift = 12
+	pageBits  = 16
+)
+
+func newPages(frames []frame) *pages {
+	p := new(pages)
+	for i := range frames {
+		for at := frames[i].at >> pageShift; at <= (frames[i].at+mem.Addr(frames[i].size))>>pageShift; at++ {
+			p[at%(1<<pageBits)/64] |= 1 << (at % 64)
+		}
+	}
+	return p
+}
+
+// may reports whether a may be in a frame.
+func (p *pages) may(a mem.Addr) bool {
+	at := a >> pageShift
+	return p[at%(1<<pageBits)/64]>>(at%64)&1 != 0
 }
 
 // findRunning finds the frames that a thread was in: a place of their code and the frame itself were on its stack.

@@ -3,6 +3,7 @@ package coroutine
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 type kind struct {
 	resume  span
 	destroy []mem.Addr // one, and one for frames inside of others
+	ramp    span       // what makes a frame, and runs to the first place; empty where it is not known
 	linkage string     // the name of the coroutine, "" if it is not known
 	gcc     bool       // the number of a place is even, unless it is being ended
 	index   field      // where in a frame the number of a place is; without size where that is not known
@@ -104,7 +106,24 @@ func (r *Runtime) named() ([]kind, error) {
 		}
 		kept = append(kept, k)
 	}
-	return kept, err
+	return kept, errors.Join(err, r.findRamps(kept))
+}
+
+// findRamps finds the functions that have the names of the coroutines.
+func (r *Runtime) findRamps(kinds []kind) error {
+	of := map[string]int{}
+	for i := range kinds {
+		of[kinds[i].linkage] = i
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	return symbol.Each(r.m, ".symtab", func(name []byte, value module.Vaddr, size uint64) bool {
+		if i, ok := of[string(name)]; ok && size <= maxFunction {
+			kinds[i].ramp = span{r.m.Addr(value), r.m.Addr(value) + mem.Addr(size)}
+		}
+		return true
+	})
 }
 
 // cutAny is name without the first of endings that it has.

@@ -2,10 +2,10 @@ package coroutine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fpstack/fpstack/code/x86"
-	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/symbol"
@@ -16,8 +16,17 @@ type place struct {
 	frame   profile.Frame
 	awaiter string // the type of what is awaited, "" if it is not known
 
-	resumed []step   // from there on
-	stores  [][]step // around each instruction that has put its number into the frame
+	begun bool // false: it is in front of its first line
+
+	resumed []step  // from there on
+	initial []step  // from the place in front of the first line on, of GCC
+	stores  []store // what has put its number into the frame
+}
+
+// store is an instruction that puts a number into a frame, and the way around it.
+type store struct {
+	at  mem.Addr
+	way []step
 }
 
 // The functions that the compiler calls of what is awaited: [expr.await] in C++20.
@@ -30,6 +39,15 @@ const (
 	after     = 32 // and behind it
 )
 
+// way is all code of p that is named.
+func (p *place) way() []step {
+	out := slices.Concat(p.resumed, p.initial)
+	for i := range p.stores {
+		out = append(out, p.stores[i].way...)
+	}
+	return out
+}
+
 // name finds the places of all frames, and names all code that is asked for at once.
 func (r *Runtime) name(frames []frame) error {
 	var fresh []placeKey
@@ -40,16 +58,20 @@ func (r *Runtime) name(frames []frame) error {
 		}
 		p := &place{frame: profile.Frame{Func: symbol.Demangle(key.kind.linkage), Linkage: key.kind.linkage, Module: -1}}
 		r.places[key] = p
-		if fresh = append(fresh, key); frames[i].known {
-			p.resumed = r.goesOn(key.kind, key.number)
-			p.stores = r.stores(key.kind, key.number)
+		fresh = append(fresh, key)
+		if p.resumed = r.goesOn(key.kind, key.number); frames[i].known {
+			if key.kind.gcc {
+				p.initial = r.goesOn(key.kind, gccFirst)
+			}
+			p.stores = append(r.stores(key.kind, key.kind.resume, key.number),
+				r.stores(key.kind, key.kind.ramp, key.number)...)
 		}
 	}
 	b, err := r.book(fresh)
 	for _, key := range fresh {
 		p := r.places[key]
-		b.place(key.kind, p)
-		p.resumed, p.stores = nil, nil
+		b.place(key, p)
+		p.resumed, p.initial, p.stores = nil, nil, nil
 	}
 	if err != nil {
 		return fmt.Errorf("name where coroutines of C++ wait: %w", err)
@@ -79,12 +101,11 @@ func (r *Runtime) book(keys []placeKey) (*book, error) {
 	for _, key := range keys {
 		p := r.places[key]
 		p.resumed = p.resumed[:min(len(p.resumed), resumed)]
+		p.initial = p.initial[:min(len(p.initial), resumed)]
 		add(key.kind.resume.start)
-		for _, way := range append(p.stores, p.resumed) {
-			for _, s := range way {
-				add(s.pc)
-				add(s.called)
-			}
+		for _, s := range p.way() {
+			add(s.pc)
+			add(s.called)
 		}
 	}
 	s := symbol.NewResolver(r.m, nil)
@@ -102,43 +123,87 @@ func (r *Runtime) isCode(a mem.Addr) bool {
 }
 
 // place finds the line of p and what is awaited there. The functions of what is awaited are called on that line, on the
-// way in and on the way out.
-func (b *book) place(k *kind, p *place) {
-	b.awaits(p, p.resumed, awaitResume)
-	for _, way := range p.stores {
-		b.awaits(p, way, awaitSuspend)
-		b.awaits(p, way, awaitReady)
-	}
-	if p.frame.Line != 0 {
+// way in and on the way out. Clang says of what it stores on the way in that it is there, too; GCC that it is where the
+// function ends, and of some of those calls as well.
+func (b *book) place(key placeKey, p *place) {
+	opening := outermost(b.named[key.kind.resume.start])
+	if p.begun = !b.isFirst(key, p, opening); !p.begun {
+		if opening != nil {
+			p.frame.File, p.frame.Line = opening.File, opening.Line
+		}
 		return
 	}
-	var opening int
-	if f := outermost(b.named[k.resume.start]); f != nil {
-		opening = f.Line
+	no := []*profile.Frame{opening}
+	if _, closing := b.awaits(p.initial, awaitResume); closing != nil {
+		no = append(no, closing)
 	}
-	set := func(s step) {
-		if f := outermost(b.named[s.pc]); f != nil && f.Line != 0 && f.Line != opening && p.frame.Line == 0 {
-			p.frame.File, p.frame.Line = f.File, f.Line
+	for i := range p.stores {
+		if !key.kind.gcc {
+			p.set(no, outermost(b.named[p.stores[i].at]))
 		}
 	}
-	for _, way := range p.stores {
-		if !k.gcc && len(way) > 0 { // GCC says of what it stores that it is where the function ends
-			set(way[min(before, len(way)-1)])
+	take := func(way []step, function string) {
+		name, at := b.awaits(way, function)
+		if p.set(no, at); p.awaiter == "" {
+			p.awaiter = name
 		}
+	}
+	take(p.resumed, awaitResume)
+	for i := range p.stores {
+		take(p.stores[i].way, awaitSuspend)
+		take(p.stores[i].way, awaitReady)
+	}
+	if key.kind.index.size == 0 { // the way is from where the function begins
+		return
 	}
 	for _, s := range p.resumed {
-		set(s)
+		p.set(no, outermost(b.named[s.pc]))
+	}
+	if len(no) > 1 && opening != nil && no[1].Line == opening.Line { // all of the function is on one line
+		p.set(nil, opening)
 	}
 }
 
-// awaits sets the line of p, and what is awaited, if that function of it is called on the way.
-func (b *book) awaits(p *place, way []step, function string) {
+// The numbers of the place in front of the first line: gcc/cp/coroutines.cc has it always, Clang where it waits there.
+const gccFirst, clangFirst = 2, 0
+
+// isFirst reports whether p is in front of the first line of its function.
+func (b *book) isFirst(key placeKey, p *place, opening *profile.Frame) bool {
+	if key.kind.gcc {
+		return key.number == gccFirst
+	}
+	if key.number != clangFirst || opening == nil || len(p.stores) == 0 {
+		return false
+	}
+	for i := range p.stores {
+		if f := outermost(b.named[p.stores[i].at]); f == nil || f.Line != opening.Line {
+			return false
+		}
+	}
+	return true
+}
+
+// set sets the line of p to that of f, unless it is known, or f is at one of those lines, where the function begins and
+// ends, or of another file.
+func (p *place) set(no []*profile.Frame, f *profile.Frame) {
+	if p.frame.Line != 0 || f == nil || f.Line == 0 {
+		return
+	}
+	for _, other := range no {
+		if other == nil || f.File != other.File || f.Line == other.Line {
+			return
+		}
+	}
+	p.frame.File, p.frame.Line = f.File, f.Line
+}
+
+// awaits is the type of what is awaited, and where, if that function of it is called on the way.
+func (b *book) awaits(way []step, function string) (name string, at *profile.Frame) {
 	for _, s := range way {
 		frames := b.named[s.pc]
 		if len(frames) == 0 {
 			continue
 		}
-		name := ""
 		for _, f := range frames[:len(frames)-1] {
 			if n, ok := awaiterOf(f.Func, function); ok {
 				name = n
@@ -147,17 +212,11 @@ func (b *book) awaits(p *place, way []step, function string) {
 		if called := outermost(b.named[s.called]); called != nil && name == "" {
 			name, _ = awaiterOf(called.Func, function)
 		}
-		if name == "" {
-			continue
+		if name != "" {
+			return name, &frames[len(frames)-1]
 		}
-		if p.awaiter == "" {
-			p.awaiter = name
-		}
-		if f := &frames[len(frames)-1]; p.frame.Line == 0 {
-			p.frame.File, p.frame.Line = f.File, f.Line
-		}
-		return
 	}
+	return "", nil
 }
 
 // awaiterOf is the type whose function of that name it is.
@@ -177,35 +236,44 @@ func outermost(frames []profile.Frame) *profile.Frame {
 	return &frames[len(frames)-1]
 }
 
-// stores are the ways around the instructions that put that number into a frame.
-func (r *Runtime) stores(k *kind, number uint64) (out [][]step) {
-	b := r.code(k.resume)
-	var way []step
+// stores are the instructions of a function that put that number into a frame.
+func (r *Runtime) stores(k *kind, in span, number uint64) (out []store) {
+	const most = 4
+	var straight []step // what runs one after the other
+	var at []int        // of it
+	end := func() {
+		for _, i := range at {
+			if len(out) < most {
+				out = append(out, store{straight[i].pc, straight[max(0, i-before):min(len(straight), i+after)]})
+			}
+		}
+		straight, at = nil, nil
+	}
 	var constants [16]int64 // of registers, where a constant was put into one
-	var at []int
-	for pc := k.resume.start; len(b) > 0 && r.budget.Spend(stepCost); {
+	b := r.code(in)
+	for pc := in.start; len(b) > 0 && k.index.size > 0 && r.budget.Spend(stepCost); {
 		in, ok := x86.Decode(b)
 		if !ok {
 			break
 		}
 		s := step{pc: pc}
 		pc, b = pc+mem.Addr(in.Len), b[in.Len:]
-		const call = 0xe8
-		if in.Space == 0 && in.Op == call && !in.VEX {
+		plain := in.Space == 0 && !in.VEX
+		switch {
+		case plain && in.Op == 0xe8: // call
 			s.called = pc + mem.Addr(in.Imm)
-		}
-		if in.Space == 0 && in.Op >= 0xb8 && in.Op <= 0xbf && !in.VEX { // mov $imm, %register
+		case plain && in.Op&0xf8 == 0xb8: // mov $imm, %register
 			constants[in.RM] = in.Imm
 		}
 		if v, ok := stored(&in, &constants, k.index); ok && uint64(v)&(1<<(8*k.index.size)-1) == number {
-			at = append(at, len(way))
+			at = append(at, len(straight))
 		}
-		way = append(way, s)
+		straight = append(straight, s)
+		if plain && (in.Op == 0xe9 || in.Op == 0xeb || in.Op == 0xc3 || in.Op == 0xff && in.Reg&7 == 4) { // jmp, ret
+			end()
+		}
 	}
-	const most = 4
-	for _, i := range at[:min(len(at), most)] {
-		out = append(out, way[max(0, i-before):min(len(way), i+after)])
-	}
+	end()
 	return out
 }
 
@@ -229,5 +297,3 @@ func (r *Runtime) code(s span) []byte {
 	b, _ := r.m.Text(r.m.Vaddr(s.start))
 	return b[:min(len(b), int(s.end-s.start), maxFunction)]
 }
-
-var _ module.Vaddr
