@@ -3,7 +3,6 @@ package coroutine
 import (
 	"cmp"
 	"errors"
-	"strings"
 
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
@@ -34,7 +33,8 @@ func (r *Runtime) listed(c *scan, awaited []int) []snapshot.Fiber {
 	frames := make([]suspended.Frame, len(c.frames))
 	for i := range c.frames {
 		f := &c.frames[i]
-		frames[i] = suspended.Frame{Frame: r.frame(f.kind, r.places[placeKey{f.kind, f.number}]), Own: true}
+		at := r.places[placeKey{f.kind, f.number}]
+		frames[i] = suspended.Frame{Frame: r.frame(f.kind, at), Own: at == nil || isOfProgram(&at.frame)}
 	}
 	return r.List.Make(frames, awaiting, func(x *chains.Chain) suspended.Wait {
 		f := &c.frames[x.Nodes[0]]
@@ -42,31 +42,10 @@ func (r *Runtime) listed(c *scan, awaited []int) []snapshot.Fiber {
 	})
 }
 
-// waitOf says what f waits for.
-func waitOf(f *frame, at *place, others, cycle bool) suspended.Wait {
-	switch {
-	case f.runs:
-		return suspended.Wait{Text: "is on the stack of a thread", Kind: snapshot.FiberRuns}
-	case cycle:
-		return suspended.Wait{Text: "awaits itself: a cycle", Kind: snapshot.FiberNobody}
-	case others:
-		return suspended.Wait{Text: "awaits other async calls", Kind: snapshot.FiberFuture}
-	case !f.held:
-		return suspended.Wait{Text: "nothing leads to it: abandoned, or freed", Kind: snapshot.FiberNobody}
-	case at != nil && !at.begun && f.known:
-		return suspended.Wait{Text: "has not begun", Kind: snapshot.FiberFuture}
-	case at != nil && strings.HasSuffix(at.awaiter, "::suspend_always"):
-		return suspended.Wait{Text: "awaits that it is resumed", Kind: snapshot.FiberFuture}
-	case at == nil || at.awaiter == "":
-		return suspended.Wait{Text: "what it awaits is not known"}
-	}
-	return suspended.Wait{Text: "awaits " + at.awaiter, Kind: snapshot.FiberFuture}
-}
-
 // frame is the frame of a stack that stands for a coroutine of that kind, which waits at a place.
 func (r *Runtime) frame(k *kind, at *place) unwind.Frame {
 	out := unwind.Frame{Origin: unwind.ByRuntime, Runtime: r}
-	if k.linkage == "" {
+	if k.linkage == "" || at == nil {
 		return unwind.Frame{PC: k.resume.start, Interrupted: true, Module: r.m, Origin: unwind.ByRuntime}
 	}
 	f := at.frame
@@ -74,8 +53,11 @@ func (r *Runtime) frame(k *kind, at *place) unwind.Frame {
 	if out.Site, ok = r.sites.Find(f); !ok {
 		out.Site = r.sites.Add(f, f, siteCost+len(f.Func)+len(f.File))
 	}
-	if f.Line == 0 {
+	switch {
+	case f.Line == 0:
 		out.Note = "where it waits is not known"
+	case at.behind:
+		out.Note = "it goes on there: where it waits is not known"
 	}
 	return out
 }

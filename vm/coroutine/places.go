@@ -15,12 +15,12 @@ import (
 type place struct {
 	frame   profile.Frame
 	awaiter string // the type of what is awaited, "" if it is not known
+	begun   bool   // false: it is in front of its first line
+	behind  bool   // the line is where it goes on, which may be another than where it waits
 
-	begun bool // false: it is in front of its first line
-
-	resumed []step  // from there on
-	initial []step  // from the place in front of the first line on, of GCC
-	stores  []store // what has put its number into the frame
+	resumed []step     // from there on
+	stores  []store    // what has put its number into the frame
+	all     []mem.Addr // instructions of its function, of GCC
 }
 
 // store is an instruction that puts a number into a frame, and the way around it.
@@ -30,7 +30,10 @@ type store struct {
 }
 
 // The functions that the compiler calls of what is awaited: [expr.await] in C++20.
-const awaitReady, awaitSuspend, awaitResume = "await_ready", "await_suspend", "await_resume"
+const (
+	awaitReady, awaitSuspend, awaitResume = "await_ready", "await_suspend", "await_resume"
+	yieldValue, awaitTransform            = "yield_value", "await_transform"
+)
 
 const (
 	maxPlaces = 1 << 14
@@ -41,9 +44,12 @@ const (
 
 // way is all code of p that is named.
 func (p *place) way() []step {
-	out := slices.Concat(p.resumed, p.initial)
+	out := slices.Clone(p.resumed)
 	for i := range p.stores {
 		out = append(out, p.stores[i].way...)
+	}
+	for _, a := range p.all {
+		out = append(out, step{pc: a})
 	}
 	return out
 }
@@ -60,18 +66,18 @@ func (r *Runtime) name(frames []frame) error {
 		r.places[key] = p
 		fresh = append(fresh, key)
 		if p.resumed = r.goesOn(key.kind, key.number); frames[i].known {
-			if key.kind.gcc {
-				p.initial = r.goesOn(key.kind, gccFirst)
-			}
 			p.stores = append(r.stores(key.kind, key.kind.resume, key.number),
 				r.stores(key.kind, key.kind.ramp, key.number)...)
+			if key.kind.gcc {
+				p.all = r.instructions(key.kind.resume)
+			}
 		}
 	}
 	b, err := r.book(fresh)
 	for _, key := range fresh {
 		p := r.places[key]
 		b.place(key, p)
-		p.resumed, p.initial, p.stores = nil, nil, nil
+		p.resumed, p.stores, p.all = nil, nil, nil
 	}
 	if err != nil {
 		return fmt.Errorf("name where coroutines of C++ wait: %w", err)
@@ -101,7 +107,6 @@ func (r *Runtime) book(keys []placeKey) (*book, error) {
 	for _, key := range keys {
 		p := r.places[key]
 		p.resumed = p.resumed[:min(len(p.resumed), resumed)]
-		p.initial = p.initial[:min(len(p.initial), resumed)]
 		add(key.kind.resume.start)
 		for _, s := range p.way() {
 			add(s.pc)
@@ -134,13 +139,13 @@ func (b *book) place(key placeKey, p *place) {
 		return
 	}
 	no := []*profile.Frame{opening}
-	if _, closing := b.awaits(p.initial, awaitResume); closing != nil {
-		no = append(no, closing)
-	}
 	for i := range p.stores {
 		if !key.kind.gcc {
 			p.set(no, outermost(b.named[p.stores[i].at]))
 		}
+	}
+	if last := b.last(p.all, opening); last != nil {
+		no = append(no, last)
 	}
 	take := func(way []step, function string) {
 		name, at := b.awaits(way, function)
@@ -152,16 +157,33 @@ func (b *book) place(key placeKey, p *place) {
 	for i := range p.stores {
 		take(p.stores[i].way, awaitSuspend)
 		take(p.stores[i].way, awaitReady)
+		for _, function := range [...]string{yieldValue, awaitTransform} { // of the promise
+			_, at := b.awaits(p.stores[i].way, function)
+			p.set(no, at)
+		}
 	}
 	if key.kind.index.size == 0 { // the way is from where the function begins
 		return
 	}
+	p.behind = p.frame.Line == 0
 	for _, s := range p.resumed {
 		p.set(no, outermost(b.named[s.pc]))
 	}
 	if len(no) > 1 && opening != nil && no[1].Line == opening.Line { // all of the function is on one line
+		p.behind = false
 		p.set(nil, opening)
 	}
+}
+
+// last is where a function ends that begins at opening: what has the greatest line of it.
+func (b *book) last(all []mem.Addr, opening *profile.Frame) (last *profile.Frame) {
+	for _, a := range all {
+		f := outermost(b.named[a])
+		if f != nil && opening != nil && f.File == opening.File && (last == nil || f.Line > last.Line) {
+			last = f
+		}
+	}
+	return last
 }
 
 // The numbers of the place in front of the first line: gcc/cp/coroutines.cc has it always, Clang where it waits there.
@@ -277,16 +299,32 @@ func (r *Runtime) stores(k *kind, in span, number uint64) (out []store) {
 	return out
 }
 
+// instructions are those of a function, so far as they are looked at.
+func (r *Runtime) instructions(of span) (out []mem.Addr) {
+	const most = 4 << 10
+	b := r.code(of)
+	for pc := of.start; len(b) > 0 && len(out) < most && r.budget.Spend(stepCost); {
+		in, ok := x86.Decode(b)
+		if !ok {
+			break
+		}
+		out = append(out, pc)
+		pc, b = pc+mem.Addr(in.Len), b[in.Len:]
+	}
+	return out
+}
+
 // stored is the number that an instruction puts into field f of what a register leads to.
 func stored(in *x86.Instruction, constants *[16]int64, f field) (int64, bool) {
-	if in.Space != 0 || in.VEX || !in.IsMem || in.Base < 0 || in.Index >= 0 || in.Disp != f.offset ||
-		f.size == 2 && !in.Small {
+	if in.Space != 0 || in.VEX || !in.IsMem || in.Base < 0 || in.Index >= 0 || in.Disp != f.offset {
 		return 0, false
 	}
+	wide := in.Op&1 != 0 // more than a byte, and perhaps what is behind the number, too
 	switch {
-	case in.Op == 0xc6 && f.size == 1, in.Op == 0xc7 && f.size == 2: // mov $imm, offset(%register)
+	case f.size == 2 && !wide:
+	case in.Op&^1 == 0xc6: // mov $imm, offset(%register)
 		return in.Imm, true
-	case in.Op == 0x88 && f.size == 1, in.Op == 0x89 && f.size == 2: // mov %register, offset(%register)
+	case in.Op&^1 == 0x88: // mov %register, offset(%register)
 		return constants[in.Reg], true
 	}
 	return 0, false
