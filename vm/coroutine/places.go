@@ -138,7 +138,10 @@ func (b *book) place(key placeKey, p *place) {
 		}
 		return
 	}
-	no := []*profile.Frame{opening}
+	var no []*profile.Frame
+	if key.kind.index.size > 0 { // else the function begins with what is behind the place
+		no = append(no, opening)
+	}
 	for i := range p.stores {
 		if !key.kind.gcc {
 			p.set(no, outermost(b.named[p.stores[i].at]))

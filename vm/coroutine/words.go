@@ -19,8 +19,8 @@ func waitOf(f *frame, at *place, others, cycle bool) suspended.Wait {
 		return suspended.Wait{Text: "awaits other async calls", Kind: snapshot.FiberFuture}
 	case !f.held:
 		return suspended.Wait{Text: "nothing leads to it: abandoned, or freed", Kind: snapshot.FiberNobody}
-	case at == nil || at.awaiter == "" && at.begun:
-		return suspended.Wait{Text: "what it awaits is not known"}
+	case at == nil:
+		return suspended.Wait{Text: unknown}
 	case f.known && !at.begun:
 		return suspended.Wait{Text: "has not begun", Kind: snapshot.FiberFuture}
 	case strings.HasSuffix(at.awaiter, "::suspend_always"):
@@ -29,8 +29,13 @@ func waitOf(f *frame, at *place, others, cycle bool) suspended.Wait {
 	if w, ok := ofAsio(at.frame.Func); ok {
 		return w
 	}
+	if at.awaiter == "" {
+		return suspended.Wait{Text: unknown}
+	}
 	return suspended.Wait{Text: "awaits " + plain(at.awaiter), Kind: snapshot.FiberFuture}
 }
+
+const unknown = "what it awaits is not known"
 
 // asio are the operations of Asio that a coroutine awaits, by what the name of the coroutine has in it which Asio makes
 // for each: boost/asio/use_awaitable.hpp.
