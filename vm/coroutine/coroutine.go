@@ -37,6 +37,7 @@ type Runtime struct {
 	budget   *work.Budget
 	table    *maps.Table
 	searched suspended.Memory
+	keep     func(mem.Range)
 	suspended.List
 	symbols *symbol.Table
 	kinds   []kind
@@ -58,7 +59,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 }
 
 func newRuntime(m *module.Module, image module.Image) *Runtime {
-	return &Runtime{m: m, budget: image.Budget, searched: suspended.Of(image), symbols: symbol.New(m),
+	return &Runtime{m: m, budget: image.Budget, searched: suspended.Of(image), keep: image.Keep, symbols: symbol.New(m),
 		places: map[placeKey]*place{}, sites: sites.NewTable[profile.Frame, profile.Frame](image.Budget, maxSites)}
 }
 

@@ -103,7 +103,12 @@ func (c *run) call(uint64) bool {
 func (c *run) begin(at mem.Addr) bool {
 	m := &c.machine
 	m.PC, m.R[emulate.RDI], m.R[emulate.RSP] = uint64(at), c.frame, ownStack-8
-	return m.SetWord(m.R[emulate.RSP], endOfRun)
+	ok := m.SetWord(m.R[emulate.RSP], endOfRun)
+	if c.frame == ownFrame { // one without a first word has come to its end
+		ok = ok && m.SetWord(ownFrame, endOfRun)
+	}
+	c.over = false
+	return ok
 }
 
 // goOn runs until an instruction leaves what within says, or cannot be run.

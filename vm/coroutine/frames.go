@@ -94,6 +94,7 @@ func (c *scan) Read() (found int, err error) {
 	c.nest()
 	c.count()
 	if len(c.frames) > 0 {
+		c.keepHeads()
 		c.findHolders()
 		c.findRunning()
 	}
@@ -180,12 +181,24 @@ func (c *scan) read(at mem.Addr, k *kind) (frame, bool) {
 	return f, !k.gcc || f.size != unknownSize || c.hasSelf(&f)
 }
 
+// keepHeads reads again what tells how large frames are. It changes with what is in front of them, so that it is of no
+// part of theirs, but a replay takes it.
+func (c *scan) keepHeads() {
+	for i := range c.frames {
+		if f := &c.frames[i]; f.outer < 0 {
+			_, _ = c.View.Word(f.at - wordSize) // what cannot be read is not kept
+			c.hasSelf(f)
+		}
+	}
+}
+
 // hasSelf reports whether a frame has its own address behind its promise, as those of GCC have: code that makes frames
 // has the two functions side by side on the stack, too.
 func (c *scan) hasSelf(f *frame) bool {
 	for offset := mem.Addr(promiseAt); offset < unknownSize; offset += wordSize {
 		if w, ok := c.Moment.Peek(f.at + offset); ok && mem.Addr(w) == f.at {
-			return true
+			_, err := c.View.Word(f.at + offset)
+			return err == nil
 		}
 	}
 	return false
@@ -226,7 +239,11 @@ func (c *scan) refer(i int) {
 		}
 		w, ok := c.Moment.Peek(at)
 		if !ok {
-			return
+			if !c.r.searched.Replayed { // a recording has those words that are pointers
+				_, err := c.View.Word(at)
+				c.Miss(err)
+			}
+			continue
 		}
 		to, ok := c.frameOf(mem.Addr(w))
 		if !ok || to == f.at {
@@ -279,11 +296,14 @@ func (c *scan) hold(a, from mem.Addr) {
 	for i >= 0 && !c.frames[i].holds(a) {
 		i = c.frames[i].outer
 	}
-	if i < 0 || c.frames[c.outermost(i)].holds(from) {
+	if i < 0 || c.frames[i].held || c.frames[c.outermost(i)].holds(from) {
 		return
 	}
 	for ; i >= 0; i = c.frames[i].outer {
 		c.frames[i].held = true
+	}
+	if c.r.keep != nil && from != 0 {
+		c.r.keep(mem.Range{Start: from, Data: order.AppendUint64(nil, uint64(a))})
 	}
 }
 

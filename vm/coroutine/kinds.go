@@ -70,7 +70,15 @@ func (r *Runtime) findKinds() ([]kind, error) {
 		kinds[i].index = r.indexOf(&kinds[i])
 	}
 	slices.SortFunc(kinds, func(a, b kind) int { return cmp.Compare(a.resume.start, b.resume.start) })
-	kinds = slices.CompactFunc(kinds, func(a, b kind) bool { return a.resume.start == b.resume.start })
+	merged := kinds[:0]
+	for _, k := range kinds {
+		if n := len(merged); n > 0 && merged[n-1].resume.start == k.resume.start {
+			merged[n-1].destroy = append(merged[n-1].destroy, k.destroy...)
+			continue
+		}
+		merged = append(merged, k)
+	}
+	kinds = merged
 	if len(kinds) == maxKinds && err == nil {
 		err = fmt.Errorf("no more than %d coroutines of C++ are known", maxKinds)
 	}

@@ -16,7 +16,7 @@ import (
 const (
 	maxCode     = 64 << 20 // bytes that are looked through
 	maxTaken    = 1 << 16  // addresses of functions that are taken
-	maxApart    = 64       // bytes of code between the two
+	maxApart    = 128      // bytes of code between the two
 	perByte     = 1        // steps of the budget
 	startCost   = 20
 	maxStarts   = 1 << 20
