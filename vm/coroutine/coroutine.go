@@ -19,6 +19,7 @@ package coroutine
 import (
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
@@ -42,6 +43,8 @@ type Runtime struct {
 	symbols *symbol.Table
 	kinds   []kind
 	places  map[placeKey]*place
+	isPlace map[placeKey]bool // of numbers that were found
+	refused error             // why a dry run has ended early, for want of work that may be done
 	sites   *sites.Table[profile.Frame, profile.Frame]
 }
 
@@ -60,7 +63,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 
 func newRuntime(m *module.Module, image module.Image) *Runtime {
 	return &Runtime{m: m, budget: image.Budget, searched: suspended.Of(image), keep: image.Keep, symbols: symbol.New(m),
-		places: map[placeKey]*place{}, sites: sites.NewTable[profile.Frame, profile.Frame](image.Budget, maxSites)}
+		places: map[placeKey]*place{}, isPlace: map[placeKey]bool{}, sites: sites.NewTable[profile.Frame, profile.Frame](image.Budget, maxSites)}
 }
 
 // String names the runtime in messages.
@@ -89,5 +92,11 @@ func (r *Runtime) OpenFibers() (present bool, err error) {
 		return false, nil
 	}
 	r.kinds, err = r.findKinds()
+	if err == nil {
+		err = r.refused
+	}
+	if err != nil {
+		err = fmt.Errorf("find coroutines of C++: %w", err)
+	}
 	return len(r.kinds) > 0, err
 }

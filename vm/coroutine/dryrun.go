@@ -115,7 +115,11 @@ func (c *run) begin(at mem.Addr) bool {
 func (c *run) goOn(most int, within func(mem.Addr) bool) {
 	for range most {
 		pc := mem.Addr(c.machine.PC)
-		if pc == endOfRun || !within(pc) || !c.r.budget.Spend(stepCost) {
+		if pc == endOfRun || !within(pc) {
+			return
+		}
+		if !c.r.budget.Spend(stepCost) {
+			c.r.refused = c.r.budget.Refusal()
 			return
 		}
 		c.steps = append(c.steps, step{pc: pc})
@@ -191,4 +195,15 @@ func (r *Runtime) goesOn(k *kind, number uint64) []step {
 		return nil
 	}
 	return own[common:]
+}
+
+// leads reports whether a number is that of a place: it leads to code that no other one leads to.
+func (r *Runtime) leads(key placeKey) bool {
+	ok, known := r.isPlace[key]
+	if !known {
+		if ok = r.goesOn(key.kind, key.number) != nil; len(r.isPlace) < maxPlaces {
+			r.isPlace[key] = ok
+		}
+	}
+	return ok
 }

@@ -19,6 +19,7 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	awaited := c.awaited()
 	err := r.name(c.frames)
 	c.Keep()
+	c.Miss(r.refused)
 	return r.listed(c, awaited), errors.Join(cmp.Or(c.Problem("coroutines of C++"), ended), err)
 }
 

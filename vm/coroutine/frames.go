@@ -178,6 +178,9 @@ func (c *scan) read(at mem.Addr, k *kind) (frame, bool) {
 			return f, false // it is being ended
 		}
 	}
+	if !c.r.leads(placeKey{k, f.number}) {
+		return f, false
+	}
 	return f, !k.gcc || f.size != unknownSize || c.hasSelf(&f)
 }
 

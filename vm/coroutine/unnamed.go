@@ -1,8 +1,10 @@
 package coroutine
 
 import (
+	"maps"
 	"slices"
 
+	"github.com/fpstack/fpstack/code/emulate"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/unwind/cfi"
@@ -16,7 +18,7 @@ import (
 const (
 	maxCode     = 64 << 20 // bytes that are looked through
 	maxTaken    = 1 << 16  // addresses of functions that are taken
-	maxApart    = 128      // bytes of code between the two
+	maxApart    = 512      // bytes of code between the two
 	perByte     = 1        // steps of the budget
 	startCost   = 20
 	maxStarts   = 1 << 20
@@ -26,14 +28,24 @@ const (
 // taken is where in the code the address of a function is taken.
 type taken struct{ at, function module.Vaddr }
 
+// looking finds the coroutines of a module without symbols.
+type looking struct {
+	r      *Runtime
+	starts map[module.Vaddr]module.Vaddr // of functions, with their ends
+	order  []module.Vaddr                // starts, ascending
+	index  map[module.Vaddr]field        // what functions read first, as far as asked
+	tried  map[[2]module.Vaddr]bool
+	found  []kind
+}
+
 // unnamed are the coroutines of a module without symbols.
 func (r *Runtime) unnamed() ([]kind, error) {
 	starts, err := r.functions()
 	if len(starts) == 0 {
 		return nil, err
 	}
-	var out []kind
-	tried := map[[2]module.Vaddr]bool{}
+	l := looking{r: r, starts: starts, order: slices.Sorted(maps.Keys(starts)), index: map[module.Vaddr]field{},
+		tried: map[[2]module.Vaddr]bool{}}
 	for _, code := range r.m.Segments() {
 		if _, ok := r.m.Code(code.Addr); !ok || len(code.Data) > maxCode ||
 			!r.budget.Spend(int64(len(code.Data))*perByte) {
@@ -45,19 +57,27 @@ func (r *Runtime) unnamed() ([]kind, error) {
 				if other.at-all[i].at > maxApart {
 					break
 				}
-				for _, pair := range [][2]module.Vaddr{{all[i].function, other.function}, {other.function, all[i].function}} {
-					if tried[pair] || pair[0] == pair[1] || len(out) == maxKinds {
-						continue
-					}
-					tried[pair] = true
-					if k, ok := r.pair(starts, pair[0], pair[1]); ok {
-						out = append(out, k)
-					}
-				}
+				l.try(all[i].function, other.function)
+				l.try(other.function, all[i].function)
 			}
 		}
 	}
-	return out, err
+	return l.found, err
+}
+
+// maxTried bounds the pairs of functions that are run.
+const maxTried = 1 << 16
+
+// try adds the kind of coroutine whose functions begin there, if they are those of one.
+func (l *looking) try(resume, destroy module.Vaddr) {
+	pair := [2]module.Vaddr{resume, destroy}
+	if l.tried[pair] || resume == destroy || len(l.found) == maxKinds || len(l.tried) == maxTried {
+		return
+	}
+	l.tried[pair] = true
+	if k, ok := l.pair(resume, destroy); ok {
+		l.found = append(l.found, k)
+	}
 }
 
 // functions are where functions begin, by the table for exceptions, with their ends.
@@ -98,28 +118,48 @@ func takenIn(code []byte, at module.Vaddr, starts map[module.Vaddr]module.Vaddr)
 }
 
 // pair is the kind of coroutine whose functions begin there, false if they are none.
-func (r *Runtime) pair(starts map[module.Vaddr]module.Vaddr, resume, destroy module.Vaddr) (kind, bool) {
-	k := kind{resume: span{r.m.Addr(resume), r.m.Addr(starts[resume])}, destroy: []mem.Addr{r.m.Addr(destroy)}}
+func (l *looking) pair(resume, destroy module.Vaddr) (kind, bool) {
+	r := l.r
+	k := kind{resume: span{r.m.Addr(resume), r.m.Addr(l.starts[resume])}, destroy: []mem.Addr{r.m.Addr(destroy)}}
 	if k.resume.end-k.resume.start > maxFunction {
 		return kind{}, false
 	}
-	if k.index = r.indexOf(&k); k.index.size == 0 {
+	var known bool
+	if k.index, known = l.index[resume]; !known {
+		k.index = r.indexOf(&k)
+		l.index[resume] = k.index
+	}
+	if k.index.size == 0 {
 		return kind{}, false
 	}
 	ends := r.newRun(func(a mem.Addr) bool { return k.resume.holds(a) })
 	if !ends.begin(k.destroy[0]) {
 		return kind{}, false
 	}
-	end := span{k.destroy[0], r.m.Addr(starts[destroy])}
+	end := span{k.destroy[0], r.m.Addr(l.starts[destroy])}
 	ends.goOn(maxSteps, func(pc mem.Addr) bool { return end.holds(pc) || k.resume.holds(pc) })
-	// GCC has one function do both: what ends a frame makes the number odd.
-	k.gcc = ends.first == k.index && k.index.size == 2 && slices.ContainsFunc(ends.steps, func(s step) bool {
-		return s.pc == k.resume.start || s.called == k.resume.start
-	})
+	if pc := mem.Addr(ends.machine.PC); pc != endOfRun && !end.holds(pc) && !k.resume.holds(pc) {
+		ends.freed = ends.freed || ends.machine.R[emulate.RDI] == ownFrame // by a jump
+	}
+	// GCC has a number of two bytes, and what ends a frame makes that odd. Clang has that only beyond 256 places.
+	k.gcc = ends.first == k.index && k.index.size == 2
 	if ends.first != k.index && !ends.freed {
 		return kind{}, false
 	}
+	if !k.gcc {
+		k.destroy = append(k.destroy, l.behind(resume)...)
+	}
 	return k, r.branches(&k)
+}
+
+// behind are the two functions behind the one that goes on, where Clang puts those that end a frame: one of them is for
+// frames that lie in others.
+func (l *looking) behind(resume module.Vaddr) (out []mem.Addr) {
+	i, _ := slices.BinarySearch(l.order, resume)
+	for _, v := range l.order[min(i+1, len(l.order)):min(i+3, len(l.order))] {
+		out = append(out, l.r.m.Addr(v))
+	}
+	return out
 }
 
 // branches reports whether the function that goes on goes to other places for other numbers.
