@@ -361,6 +361,7 @@ func (r *Recorder) Stats() Stats {
 	s := r.stats
 	s.Stacks = r.stacks.Load()
 	out := &r.counter.out
+	s.CallEnds = out.ended.Load()
 	s.Cut, s.Late, s.Inferred = out.cut.Load(), out.late.Load(), out.inferred.Load()
 	s.Unsure, s.Missing = r.unsure.Load(), r.missing.Load()
 	if s.Short = out.short.Load(); s.Short > 0 {

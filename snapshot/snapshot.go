@@ -86,6 +86,7 @@ type File struct {
 	BuildID    string // lower-case hex, "" if it has none
 	Sum        string // SHA-256 in hex of what it loads, of a file without a build id; "" if unknown
 	Err        string // why it could not be read, "" if it could
+	NotELF     bool   // it is no ELF object, as code that a process makes in a file of its own
 }
 
 // Content is a file with what was in it.

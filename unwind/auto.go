@@ -55,8 +55,8 @@ func (c *cursor) stepTable(s *site) *ending {
 	// Hand-written assembly has tables with mistakes: glibc's 386 memset counts its pushes
 	// down, its memcpy not at all. A word that a link register had is 0 at the root alone.
 	doubted := e.impossible && !(e == atZero && c.arch.LR != regs.NoReg)
-	// A frame with vectors of arm64 is as long as the processor's vectors, which no register that is followed says;
-	// its instructions point x29 to it.
+	// A frame with vectors of arm64 is as long as the processor's vectors, which of a sleeper that was not stopped
+	// nothing says; its instructions may point x29 to it.
 	if (doubted || e.blind && c.arch.LR != regs.NoReg) && hasCode(c.arch) && c.stepCode(s, sure) {
 		return nil
 	}

@@ -428,7 +428,7 @@ func (c *cursor) stepLinkRegister() bool {
 	next := c.regs
 	next.Set(c.arch.PC, uint64(lr))
 	next.Forget(c.arch.LR)
-	spIsBound := recordFloats(c.arch) && c.movesSP()
+	spIsBound := c.arch.Record.Anywhere && c.movesSP()
 	if c.advance(sp, &next, LinkRegister) != nil {
 		return false
 	}

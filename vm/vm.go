@@ -404,7 +404,8 @@ func (p *Process) Copiers() []snapshot.Copier {
 
 // DumpCopier is a runtime that copies more of each thread for a dump, where a stop may take longer than in a recording.
 type DumpCopier interface {
-	// DumpCopier is called after those of [Process.Copiers], for each thread.
+	// DumpCopier is called for each thread, after those of [Process.Copiers], of all threads where they are stopped
+	// together.
 	DumpCopier() snapshot.Copier
 }
 
@@ -413,7 +414,7 @@ func (p *Process) DumpCopiers() []snapshot.Copier {
 	all := slices.Clone(p.Copiers())
 	for _, r := range p.all {
 		if d, ok := r.(DumpCopier); ok {
-			all = append(all, d.DumpCopier())
+			all = append(all, snapshot.Last{Copier: d.DumpCopier()})
 		}
 	}
 	return all

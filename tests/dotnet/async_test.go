@@ -41,7 +41,7 @@ func TestAsync(t *testing.T) {
 	for _, chain := range waitingChains {
 		want[chain] = n
 	}
-	for _, version := range folders {
+	for _, version := range folders() {
 		for _, moved := range []string{"", "moved"} {
 			t.Run(version+moved, func(t *testing.T) {
 				s := startHost(t, filepath.Join(fetched, version), own, nil, "waiting.dll", fmt.Sprint(n), moved)
@@ -67,7 +67,7 @@ func TestAsyncChurn(t *testing.T) {
 		scans = 400
 	}
 	lines := markedLines(t, "../../testdata/dotnet/waiting.cs")
-	for _, version := range folders {
+	for _, version := range folders() {
 		t.Run(version, func(t *testing.T) {
 			s := startHost(t, filepath.Join(fetched, version), own, nil, "waiting.dll", fmt.Sprint(n), "churn")
 			whole, churned := 0, 0
@@ -146,7 +146,7 @@ var update = flag.Bool("update", false, "save processes of .NET again for tests 
 
 // TestSavedAsync: a saved dump has the async methods that the process had, and what they wait for.
 func TestSavedAsync(t *testing.T) {
-	for _, version := range folders {
+	for _, version := range folders() {
 		t.Run(version, func(t *testing.T) {
 			runtime, to := filepath.Join(fetched, version), filepath.Join(t.TempDir(), "saved")
 			if _, err := os.Stat(runtime); *update && err == nil {
@@ -171,7 +171,7 @@ func TestSavedAsync(t *testing.T) {
 // TestAsyncOfCore: a core has the async methods that the process had, where the file of their assembly is believed;
 // else it says why they are not there.
 func TestAsyncOfCore(t *testing.T) {
-	for _, version := range folders {
+	for _, version := range folders() {
 		t.Run(version, func(t *testing.T) {
 			s := startHost(t, filepath.Join(fetched, version), own, nil, "waiting.dll", "3")
 			core := filepath.Join(t.TempDir(), "core")

@@ -1,7 +1,9 @@
 package exact
 
 import (
+	"bytes"
 	"encoding/binary"
+	"fmt"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +16,70 @@ const (
 	callLength = 4
 	linkReg    = 30
 )
+
+// machineState is what is kept of a thread between two steps.
+type machineState struct {
+	reserved struct { // by the last load of the exclusive kind
+		addr uint64
+		data []byte
+	}
+}
+
+// passStore makes an exclusive store in the place of the thread, which could never do so: each step ends the reservation
+// that its load has made, so that the loop of the two would go on for ever. The store succeeds if memory has what was
+// loaded.
+// Source: Arm Architecture Reference Manual, B2.10 (a return from an exception clears the monitor), C6.2: LDXR, STXR,
+// LDXP, STXP.
+func (t *thread) passStore() error {
+	i := t.in.bits
+	rt, rn, rt2, rs := i&31, i>>5&31, i>>10&31, i>>16&31
+	size, pair := uint64(1)<<(i>>30), i>>21&1 == 1
+	addr := t.regs.Sp
+	if rn < 31 {
+		addr = t.regs.Regs[rn]
+	}
+	width := size
+	if pair {
+		width *= 2
+	}
+	now := make([]byte, width)
+	switch t.in.kind {
+	case reserve:
+		n, _ := t.space.ReadMem(now, memAddr(addr))
+		t.reserved.addr, t.reserved.data = addr, now[:n]
+		return nil
+	case store:
+	default:
+		return nil
+	}
+	n, _ := t.space.ReadMem(now, memAddr(addr))
+	status := uint64(1)
+	if n == int(width) && t.reserved.addr == addr && bytes.Equal(now, t.reserved.data) {
+		status = 0
+		var b []byte
+		for _, r := range []uint32{rt, rt2}[:width/size] {
+			v := uint64(0)
+			if r < 31 {
+				v = t.regs.Regs[r]
+			}
+			b = append(b, binary.LittleEndian.AppendUint64(nil, v)[:size]...)
+		}
+		if _, err := unix.PtracePokeData(t.tid, uintptr(addr), b); err != nil {
+			return fmt.Errorf("store at %#x: %w", addr, err)
+		}
+	}
+	t.reserved.data = nil
+	if rs < 31 {
+		t.regs.Regs[rs] = status
+	}
+	t.regs.Pc += callLength
+	if err := regset(unix.PTRACE_SETREGSET, t.tid, notePRStatus, unsafe.Pointer(&t.regs), unsafe.Sizeof(t.regs)); err != nil {
+		return fmt.Errorf("write registers of %d: %w", t.tid, err)
+	}
+	t.at = place(&t.regs)
+	t.in = t.space.instruction(t.at.pc)
+	return nil
+}
 
 func isWide(*unix.PtraceRegs) bool { return true }
 
@@ -45,8 +111,12 @@ func pacMask(tid int) uint64 {
 }
 
 func getSet(tid int, note uintptr, to unsafe.Pointer, size uintptr) error {
+	return regset(unix.PTRACE_GETREGSET, tid, note, to, size)
+}
+
+func regset(request uintptr, tid int, note uintptr, to unsafe.Pointer, size uintptr) error {
 	iov := unix.Iovec{Base: (*byte)(to), Len: uint64(size)}
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), note,
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, request, uintptr(tid), note,
 		uintptr(unsafe.Pointer(&iov)), 0, 0)
 	if e != 0 {
 		return e

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,6 +81,7 @@ func versions(t testing.TB) []string {
 type program struct {
 	*walked.Process
 	pid int
+	in  io.Writer
 	// said are the lines that it wrote before it was ready.
 	said []string
 }
@@ -106,19 +108,23 @@ func start(t testing.TB, version string, arguments ...string) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := harness.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	p := &program{pid: cmd.Process.Pid}
-	for in := bufio.NewScanner(out); ; {
-		if !in.Scan() {
+	p := &program{pid: cmd.Process.Pid, in: in}
+	for lines := bufio.NewScanner(out); ; {
+		if !lines.Scan() {
 			t.Fatalf("%s %q ended: %s", version, arguments, complaints.String())
 		}
-		if in.Text() == "ready" {
+		if lines.Text() == "ready" {
 			break
 		}
-		p.said = append(p.said, in.Text())
+		p.said = append(p.said, lines.Text())
 	}
 	p.Process = walked.Open(t, p.pid, walked.Options{Names: resolve.Options{NoInlines: true}})
 	return p

@@ -22,6 +22,7 @@ func main() {
 	flag.IntVar(&opt.Every, "every", 1, "compare each `N`-th instruction")
 	flag.Uint64Var(&opt.Start, "start", 0, "first instruction to compare")
 	flag.IntVar(&opt.Max, "max", 0, "end after `N` points; 0 is at the program's end")
+	flag.DurationVar(&opt.Limit, "limit", 0, "end after that time; 0 is at the program's end")
 	flag.IntVar(&opt.Inject, "inject", 0, "send SIGUSR1 at each `N`-th instruction once a handler is installed")
 	flag.IntVar(&opt.Keep, "keep", 2, "misses to print for each place")
 	flag.BoolVar(&opt.Fixed, "fixed", false, "without address space randomisation")

@@ -1,0 +1,337 @@
+//go:build linux && amd64
+
+package java
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/harness"
+	"github.com/fpstack/fpstack/unwind"
+)
+
+// calledBy are the methods that call those of Stepped.
+var calledBy = map[string][]string{
+	"Stepped.rounds": {"Stepped.main"}, "Stepped.outer": {"Stepped.rounds"}, "Stepped.middle": {"Stepped.outer"},
+	"Stepped.inner": {"Stepped.middle"}, "Stepped.leaf": {"Stepped.inner", "Stepped.outer"},
+	"Stepped.sinkless": {"Stepped.leaf"}, "Stepped.locked": {"Stepped.inner"}, "Stepped.many": {"Stepped.inner"},
+	"Stepped$Square.area": {"Stepped.inner", "Stepped.middle", "Stepped.outer"},
+	"Stepped$Circle.area": {"Stepped.inner", "Stepped.middle", "Stepped.outer"},
+	"java.lang.System.arraycopy": {"Stepped.inner"},
+}
+
+// inStepped says what is wrong with a stack of Stepped, "" for nothing: each of its methods has the caller that it has.
+func inStepped(s *profile.Stack) string {
+	names := functions(sure(javaFrames(s)))
+	if n := len(names); n == 0 || names[n-1] != "Stepped.main" || !s.Complete {
+		return fmt.Sprintf("main is not at the end of %q", names)
+	}
+	for i, name := range names[:len(names)-1] {
+		if callers, ok := calledBy[name]; ok && !slices.Contains(callers, names[i+1]) {
+			return fmt.Sprintf("%s is called by %s", name, names[i+1])
+		}
+	}
+	return ""
+}
+
+// TestStepped executes a thread instruction by instruction and walks it at each: hot code of the compiler with its
+// prologues and epilogues, a trap where it gives up its own frame, and a class by which it gives up those below.
+// The methods must be the ones that there can be, and the return addresses those that calls have pushed and no return
+// has taken: what marks itself as incomplete counts apart, and nothing may be wrong.
+func TestStepped(t *testing.T) {
+	steps := 6_000
+	if harness.All || *full {
+		steps = 40_000
+	}
+	noInline := []string{"-Xbatch", "-XX:CompileCommand=quiet"}
+	for _, name := range []string{"outer", "middle", "inner", "leaf", "locked", "many"} {
+		noInline = append(noInline, "-XX:CompileCommand=dontinline,Stepped."+name)
+	}
+	noInline = append(noInline, "-XX:CompileCommand=dontinline,Stepped$*.area")
+	for mode, flags := range map[string][]string{"c2": {"-XX:-TieredCompilation"}, "c1": {"-XX:TieredStopAtLevel=1"},
+		"interpreted": {"-Xint"}} {
+		t.Run(mode, func(t *testing.T) {
+			p := start(t, "17", slices.Concat(flags, noInline, []string{"Stepped"})...)
+			s := stepOf(t, p, p.threadIn(t, "Stepped.rounds"))
+			for _, give := range []string{"", "r", "l"} {
+				if _, err := io.WriteString(p.in, give); err != nil {
+					t.Fatal(err)
+				}
+				s.run(t, steps)
+				t.Logf("%q: %d instructions, %d in compiled code: right %d, incomplete %d, wrong %d", give, s.n,
+					s.compiled, s.right, s.incomplete, s.wrong)
+				if s.right == 0 || s.incomplete > s.n/50 {
+					t.Errorf("%q: %d of %d are incomplete", give, s.incomplete, s.n)
+				}
+				s.n, s.compiled, s.right, s.incomplete, s.wrong = 0, 0, 0, 0, 0
+			}
+		})
+	}
+}
+
+// stepper executes one thread of a process instruction by instruction.
+type stepper struct {
+	p    *program
+	tid  int
+	at   unix.PtraceRegs
+	// truth are the return addresses on the stack, outermost first: those of the first walk, and what calls have pushed.
+	truth  []pushed
+	taken  []pushed // by other instructions than returns: it may be pushed again, or jumped to
+	sent   int      // the signal to deliver with the next step
+
+	interpreter [2]mem.Addr // where it begins and ends
+	stack       []byte
+	fetcher     snapshot.Fetcher
+	walks       int
+
+	n, compiled, right, incomplete, wrong, shown int
+}
+
+// pushed is a return address, and where it is.
+type pushed struct{ slot, to uint64 }
+
+// stepOf begins to trace a thread, until the test ends. The test stays on its OS thread.
+func stepOf(t *testing.T, p *program, tid int) *stepper {
+	t.Helper()
+	runtime.LockOSThread()
+	s := &stepper{p: p, tid: tid, stack: make([]byte, stackBytes)}
+	all, _, err := p.Runtimes.Functions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		if strings.HasPrefix(f.Name, "Interpreter ") {
+			s.interpreter[0] = cmp.Or(s.interpreter[0], f.Start)
+			s.interpreter[1] = max(s.interpreter[1], f.End)
+		}
+	}
+	if err := ptrace(unix.PTRACE_SEIZE, tid, 0, 0); err != nil {
+		t.Skipf("thread %d cannot be traced: %v", tid, err)
+	}
+	t.Cleanup(func() { _ = ptrace(unix.PTRACE_DETACH, tid, 0, 0); runtime.UnlockOSThread() })
+	if err := ptrace(unix.PTRACE_INTERRUPT, tid, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	s.wait(t)
+	stack, named := s.walk(t)
+	if why := inStepped(&named); why != "" {
+		t.Fatalf("the first stack: %s\n%s", why, show(&named))
+	}
+	for i := len(stack.Frames) - 1; i > 0; i-- {
+		slot, to := uint64(stack.Frames[i-1].CFA)-8, uint64(stack.Frames[i].PC)
+		for slot > uint64(stack.Frames[i-1].SP) && s.word(slot) != to { // below variables of who is interpreted
+			slot -= 8
+		}
+		s.truth = append(s.truth, pushed{slot, to})
+	}
+	return s
+}
+
+// run executes n instructions and compares the stack before each.
+func (s *stepper) run(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		code := make([]byte, 16)
+		got, _ := s.p.ReadMem(code, mem.Addr(s.at.Rip))
+		was := s.at
+		if err := ptrace(unix.PTRACE_SINGLESTEP, s.tid, 0, uintptr(s.sent)); err != nil {
+			t.Fatal(err)
+		}
+		delivered := s.sent != 0
+		s.sent = 0
+		s.wait(t)
+		if s.sent != 0 { // it faulted: nothing was executed
+			continue
+		}
+		s.follow(code[:got], &was, delivered)
+		s.compare(t)
+		if s.wrong > 20 {
+			return
+		}
+	}
+}
+
+// wait waits until the thread is stopped, and reads its registers. A signal that it got is to be delivered.
+func (s *stepper) wait(t *testing.T) {
+	t.Helper()
+	var ws unix.WaitStatus
+	if _, err := unix.Wait4(s.tid, &ws, unix.WALL, nil); err != nil || !ws.Stopped() {
+		t.Fatalf("wait for thread %d: %#x, %v", s.tid, uint32(ws), err)
+	}
+	if sig := ws.StopSignal(); sig != unix.SIGTRAP {
+		s.sent = int(sig)
+	}
+	if err := unix.PtraceGetRegs(s.tid, &s.at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *stepper) word(a uint64) uint64 {
+	v, err := mem.Uint(s.p, mem.Addr(a), 8, binary.LittleEndian)
+	if err != nil {
+		return 0
+	}
+	return v
+}
+
+// follow keeps the truth, by the instruction that was executed.
+func (s *stepper) follow(code []byte, was *unix.PtraceRegs, handler bool) {
+	sp := s.at.Rsp
+	if handler { // the kernel has built a frame, which returns to a trampoline
+		s.truth = append(s.truth, pushed{was.Rsp - 1, was.Rip}, pushed{sp, s.word(sp)})
+		return
+	}
+	op, modRM := opcode(code)
+	returns := op == 0xc3 || op == 0xc2
+	for n := len(s.truth); n > 0 && s.truth[n-1].slot < sp; n-- {
+		if !returns {
+			s.taken = append(s.taken, s.truth[n-1])
+		}
+		s.truth = s.truth[:n-1]
+	}
+	switch pushes := sp == was.Rsp-8; {
+	case pushes && (op == 0xe8 || op == 0xff && modRM>>3&7 == 2):
+		s.truth = append(s.truth, pushed{sp, s.word(sp)})
+		s.taken = s.taken[:0]
+	case len(s.taken) == 0:
+	case slices.ContainsFunc(s.taken, func(p pushed) bool { return p.to == s.at.Rip }):
+		s.taken = s.taken[:0] // it has gone there
+	case pushes:
+		if i := slices.IndexFunc(s.taken, func(p pushed) bool { return p.to == s.word(sp) }); i >= 0 {
+			s.truth = append(s.truth, pushed{sp, s.taken[i].to})
+			s.taken = slices.Delete(s.taken, 0, i+1)
+		}
+	}
+}
+
+// now is what stands where a return address was pushed: the JVM replaces that of code which it has given up.
+func (s *stepper) now(p pushed) uint64 {
+	if p.slot < s.at.Rsp {
+		return p.to
+	}
+	return s.word(p.slot)
+}
+
+// opcode is that of an instruction behind its prefixes, and the byte after it.
+func opcode(code []byte) (op, modRM byte) {
+	for len(code) > 1 && (code[0]&0xf0 == 0x40 || strings.IndexByte("\x66\xf2\xf3\x2e\x3e\x64", code[0]) >= 0) {
+		code = code[1:]
+	}
+	if len(code) < 2 {
+		return 0, 0
+	}
+	return code[0], code[1]
+}
+
+// compare walks the stack as it is, and counts.
+func (s *stepper) compare(t *testing.T) {
+	t.Helper()
+	stack, named := s.walk(t)
+	s.n++
+	if len(named.Frames) > 0 && strings.HasPrefix(named.Frames[0].Tier, "C") {
+		s.compiled++
+	}
+	why := inStepped(&named)
+	if why == "" {
+		why = s.differs(&stack)
+	}
+	unsure := func(f profile.Frame) bool { return f.Gap || f.Unsure }
+	switch marked := !named.Complete || slices.ContainsFunc(named.Frames, unsure); {
+	case why == "":
+		s.right++
+		return
+	case marked:
+		s.incomplete++
+	default:
+		s.wrong++
+		t.Errorf("instruction %d is walked wrong", s.n)
+	}
+	if s.shown++; s.shown <= 6 {
+		t.Logf("instruction %d, sp %#x, truth %#x, taken %#x: %s\n%s", s.n, s.at.Rsp, s.truth, s.taken, why, show(&named))
+	}
+}
+
+// differs says how return addresses of a walk differ from the truth. Those in the interpreter are left out, which
+// pushes them without a call, and replaces frames of compiled code.
+func (s *stepper) differs(stack *unwind.Stack) string {
+	var got, want []uint64
+	for i := range stack.Frames {
+		if pc := uint64(stack.Frames[i].PC); i > 0 && !s.interprets(pc) {
+			got = append(got, pc)
+		}
+	}
+	for _, list := range [][]pushed{s.truth, s.taken} {
+		for _, p := range list {
+			if to := s.now(p); !s.interprets(to) {
+				want = append(want, to)
+			}
+		}
+	}
+	slices.Reverse(want)
+	if !slices.Equal(got, want) {
+		return fmt.Sprintf("return addresses are\n%#x, want\n%#x", got, want)
+	}
+	return ""
+}
+
+// interprets reports whether an address is in the interpreter.
+func (s *stepper) interprets(pc uint64) bool { 
+	return s.interpreter[0] < mem.Addr(pc) && mem.Addr(pc) <= s.interpreter[1]
+}
+
+// stackBytes is how much of a stack is copied, at most.
+const stackBytes = 64 << 10
+
+// walk walks and names the stack of the thread as it is.
+func (s *stepper) walk(t *testing.T) (unwind.Stack, profile.Stack) {
+	t.Helper()
+	note := unsafe.Slice((*byte)(unsafe.Pointer(&s.at)), unsafe.Sizeof(s.at))
+	r, err := regs.AMD64.Decode(note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	th := snapshot.Thread{TID: s.tid, State: 'R', Arch: regs.AMD64, Registers: &r, TP: mem.Addr(s.at.Fs_base), HasTP: true}
+	if s.walks++; s.walks%256 == 1 {
+		table, err := s.p.Maps()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.p.Set.Update(table)
+		s.p.Walker.Renew()
+	}
+	from := mem.Addr(s.at.Rsp) - 128
+	got, _ := s.p.ReadMem(s.stack, from)
+	th.Stack = mem.Range{Start: from, Data: s.stack[:got]}
+	s.fetcher.Run(s.p.Runtimes.Copiers(), &th, s)
+	shot := &snapshot.Snapshot{Host: regs.AMD64, Maps: s.p.Set.Table(), Threads: []snapshot.Thread{th}}
+	stack := s.p.Walk(shot, 0)
+	return stack, s.p.Names.Stack(&stack)
+}
+
+// ReadPieces implements [snapshot.PieceReader].
+func (s *stepper) ReadPieces(pieces []snapshot.Piece) error {
+	for i := range pieces {
+		pieces[i].Got, _ = s.p.ReadMem(pieces[i].Data, pieces[i].Addr)
+	}
+	return nil
+}
+
+func ptrace(request, tid int, addr, data uintptr) error {
+	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, data, 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
