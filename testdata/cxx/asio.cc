@@ -1,6 +1,8 @@
 // Coroutines of Boost.Asio that wait: N of each kind. A line that ends in a mark is where those of that kind wait.
 #include <unistd.h>
 
+#include <utility> // in front: Boost 1.74 uses it without including it
+
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>

@@ -72,7 +72,8 @@ func TestWithoutLines(t *testing.T) {
 			}
 			for depth, k := range shape(stripped) {
 				if k > whole[depth] {
-					t.Errorf("without symbols there are %d chains of %d functions, with them %d", k, depth, whole[depth])
+					t.Errorf("without symbols there are %d chains of %d functions, with them %d", k, depth,
+						whole[depth])
 				}
 			}
 			if got := shape(stripped); got[5] != n || got[3] != n || got[2] != 2*n {
@@ -128,8 +129,8 @@ func linesOf(l lister, f *snapshot.Fiber) string {
 	return strings.Join(s, " ")
 }
 
-// TestEveryReadFails: whichever read of the process fails, or all from one on, a coroutine has the chain that it has, or
-// a part of it, and something is said to be missing: never another one.
+// TestEveryReadFails: whichever read of the process fails, or all from one on, a coroutine has the chain that it has,
+// or a part of it, and something is said to be missing: never another one.
 func TestEveryReadFails(t *testing.T) {
 	const n, tries = 2, 60
 	for _, program := range []string{"tasks-g++-O0", "tasks-clang++-O2"} {
@@ -161,7 +162,7 @@ func TestEveryReadFails(t *testing.T) {
 				got, err := listed(&failing{Reader: p, at: at, all: all})
 				for _, lines := range got {
 					if !isPartOf(lines, want) {
-						t.Errorf("%s: read %d fails: there is a chain that the source cannot make: %s", program, at, lines)
+						t.Errorf("%s: read %d fails: a chain that the source cannot make: %s", program, at, lines)
 					}
 				}
 				if len(got) < len(want) && err == nil && all {

@@ -25,7 +25,6 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
-	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/sites"
 	"github.com/fpstack/fpstack/vm/suspended"
@@ -40,7 +39,6 @@ type Runtime struct {
 	searched suspended.Memory
 	keep     func(mem.Range)
 	suspended.List
-	symbols *symbol.Table
 	kinds   []kind
 	places  map[placeKey]*place
 	isPlace map[placeKey]bool // of numbers that were found
@@ -62,8 +60,9 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 }
 
 func newRuntime(m *module.Module, image module.Image) *Runtime {
-	return &Runtime{m: m, budget: image.Budget, searched: suspended.Of(image), keep: image.Keep, symbols: symbol.New(m),
-		places: map[placeKey]*place{}, isPlace: map[placeKey]bool{}, sites: sites.NewTable[profile.Frame, profile.Frame](image.Budget, maxSites)}
+	return &Runtime{m: m, budget: image.Budget, searched: suspended.Of(image), keep: image.Keep,
+		places: map[placeKey]*place{}, isPlace: map[placeKey]bool{},
+		sites: sites.NewTable[profile.Frame, profile.Frame](image.Budget, maxSites)}
 }
 
 // String names the runtime in messages.

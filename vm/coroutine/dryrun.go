@@ -36,7 +36,7 @@ type run struct {
 	first   field // the first number of the frame, of one or two bytes, that was read
 	follow  func(mem.Addr) bool
 	freed   bool // a function was called with the frame
-	// over says that the coroutine has come to its end, or to the next place where it waits: it has written where it is.
+	// over says that the coroutine has come to its end, or to where it waits next: it has written where it is.
 	over  bool
 	index field
 	// memory is what is read outside of the module and of the run's own, nil for nothing.

@@ -216,8 +216,7 @@ const (
 // holds reports whether a is in what is looked through of f.
 func (f *frame) holds(a mem.Addr) bool { return f.at <= a && a < f.at+mem.Addr(f.size) }
 
-// sizeOf is how many bytes of the frame at a are looked through: what malloc(3) of glibc has given where it is that, and
-// not more than up to the next frame: one may lie in another.
+// sizeOf is how many bytes of the frame at a are looked through: what malloc(3) of glibc has given, where it is that.
 func (c *scan) sizeOf(at mem.Addr) int64 {
 	const flags, least = 7, 32
 	if head, ok := c.Moment.Peek(at - wordSize); ok {

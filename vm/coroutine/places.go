@@ -62,7 +62,8 @@ func (r *Runtime) name(frames []frame) error {
 		if _, ok := r.places[key]; ok || len(r.places) == maxPlaces {
 			continue
 		}
-		p := &place{frame: profile.Frame{Func: symbol.Demangle(key.kind.linkage), Linkage: key.kind.linkage, Module: -1}}
+		linkage := key.kind.linkage
+		p := &place{frame: profile.Frame{Func: symbol.Demangle(linkage), Linkage: linkage, Module: -1}}
 		r.places[key] = p
 		fresh = append(fresh, key)
 		if p.resumed = r.goesOn(key.kind, key.number); frames[i].known {
