@@ -218,7 +218,7 @@ func FuzzHeap(f *testing.F) {
 	})
 }
 
-// TestNames: the name of a coroutine in those of its functions, the type of what it awaits, and types as they are shown.
+// TestNames: the name of a coroutine in those of its functions, the type of what it awaits, and types as are shown.
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"_Z10load_orderPZ10load_orderiE21_Z10load_orderi": "_Z10load_orderi",
@@ -242,11 +242,12 @@ func TestNames(t *testing.T) {
 	if got := plain(strings.Repeat("long", 100)); len(got) > maxType+len("…") {
 		t.Errorf("%d bytes", len(got))
 	}
+	const of = "boost::asio::async_result<X>::initiate<"
 	for name, want := range map[string]string{
-		"boost::asio::async_result<X>::initiate<boost::asio::basic_waitable_timer<Y>::initiate_async_wait>": "awaits a timer",
-		"boost::asio::async_result<X>::initiate<boost::asio::basic_stream_socket<Y>::initiate_async_send>":  "awaits a socket",
-		"boost::asio::async_result<X>::initiate<nothing>":                                                   "",
-		"mine::initiate<basic_waitable_timer<Y>>":                                                           "",
+		of + "boost::asio::basic_waitable_timer<Y>::initiate_async_wait>": "awaits a timer",
+		of + "boost::asio::basic_stream_socket<Y>::initiate_async_send>":  "awaits a socket",
+		of + "nothing>": "",
+		"mine::initiate<basic_waitable_timer<Y>>": "",
 	} {
 		if w, _ := ofAsio(name); w.Text != want {
 			t.Errorf("%s: %q, want %q", name, w.Text, want)
