@@ -115,7 +115,7 @@ func awaitedOf(k *class) awaited {
 	switch {
 	case k.box:
 		return awaited{kind: awaitedHidden}
-	case k.isDelay():
+	case k.isDelay(), name == "PeriodicTimer+State":
 		return awaited{kind: awaitedTimer}
 	case name == "SemaphoreSlim+TaskNode":
 		return awaited{kind: awaitedSemaphore}
