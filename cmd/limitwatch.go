@@ -37,8 +37,8 @@ func (a *app) watchSpace(status int) {
 				continue
 			}
 			a.complain(&limitError{fmt.Sprintf("the address space is limited to %d MB, which is used up", most.Cur>>20),
-				"Run it without that limit: (ulimit -v unlimited; fpstack …), or without LimitAS= in the unit; or give " +
-					"it less to do."})
+				"Run it without that limit: (ulimit -v unlimited; fpstack …), or without LimitAS= in the unit; " +
+					"or give it less to do."})
 			a.files.Abandon()
 			a.saves.Abandon()
 			os.Exit(status)

@@ -172,8 +172,8 @@ func (l *Sampler) Sleep(d time.Duration, prompt bool) {
 	sleep(d)
 }
 
-// tooLate notes that the OS thread had to wait for a CPU. If that is for want of a right to be first, it stays away from
-// the CPUs of those that are sampled: it would get one when the scheduler takes it from them.
+// tooLate notes that the OS thread had to wait for a CPU. If that is for want of a right to be first, it stays away
+// from the CPUs of those that are sampled: it would get one when the scheduler takes it from them.
 func (l *Sampler) tooLate() {
 	l.crowded = crowdedFor
 	if l.cpu != 0 && !l.urgency.Now() {

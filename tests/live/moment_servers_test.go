@@ -45,7 +45,7 @@ public class Busy {
 			new Thread(() -> { for (;;) { compute(); try { q.put(1); } catch (InterruptedException e) { } } }, "puts"),
 			new Thread(() -> { for (;;) { compute(); try { q.take(); } catch (InterruptedException e) { } } }, "takes"),
 			new Thread(() -> { for (;;) synchronized (lock) { compute(); } }, "locks"),
-			new Thread(() -> { for (;;) synchronized (lock) { byte[] b = new byte[4096]; sink += b.length; } }, "allocates"),
+			new Thread(() -> { for (;;) synchronized (lock) { sink += new byte[4096].length; } }, "allocates"),
 		};
 		for (Thread t : all) t.start();
 		Thread.sleep(500);
@@ -93,8 +93,8 @@ func TestMomentOfServers(t *testing.T) {
 		if err := os.WriteFile(query, []byte("select count(*) from generate_series(1, 30);\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		launch(t, exec.Command(filepath.Join(postgresPrograms(t), "pgbench"), "-h", filepath.Dir(data), "-U", "postgres",
-			"-n", "-T", "300", "-f", query, "postgres"))
+		launch(t, exec.Command(filepath.Join(postgresPrograms(t), "pgbench"), "-h", filepath.Dir(data), "-U",
+			"postgres", "-n", "-T", "300", "-f", query, "postgres"))
 		backend, since := 0, time.Now()
 		await(t, "a client is served for a second", func() bool { // the first connection only asks
 			for _, pid := range childrenOf(server) {
