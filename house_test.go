@@ -39,7 +39,7 @@ var vocabulary = []string{"mem", "regs", "maps", "work"}
 // bound are the rooms that may use unsafe, system calls and files for Linux alone.
 var bound = []string{"early", "tracer", "tracer/breakable", "procfs/procfile", "waits/live", "hang/supervise",
 	"outfile", "tests/agent", "tests/dotnet", "tests/door", "tests/exact", "tests/hang", "tests/java", "tests/live",
-	"tests/manners", "tests/python", "tests/run", "tests/rust", "tests/v8", "tests/verdict", "tests/wasm",
+	"tests/cxx", "tests/manners", "tests/python", "tests/run", "tests/rust", "tests/v8", "tests/verdict", "tests/wasm",
 	"scripts/bench", "scripts/vm"}
 
 // forTests are modules that tests may import, by room.

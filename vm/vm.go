@@ -18,6 +18,7 @@ import (
 	"github.com/fpstack/fpstack/symbol/sourcemap"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/coreclr"
+	"github.com/fpstack/fpstack/vm/coroutine"
 	"github.com/fpstack/fpstack/vm/cpython"
 	"github.com/fpstack/fpstack/vm/golang"
 	"github.com/fpstack/fpstack/vm/hotspot"
@@ -102,6 +103,10 @@ var Kinds = []Kind{
 		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(cpython.New(m, image)) }},
 	{Name: "HotSpot", Files: []string{"libjvm.so"},
 		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(hotspot.New(m, image)) }},
+	{Name: "C++",
+		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) {
+			return made(coroutine.New(m, image))
+		}},
 	{Name: "tokio",
 		New: func(m *module.Module, image module.Image) (unwind.Runtime, error) { return made(tokio.New(m, image)) }},
 	{Name: "wasmtime", Whole: func(i module.Image) Whole { return wasmtime.New(i) }},
