@@ -95,7 +95,12 @@ func (t *Truth) step(in instruction, before, after point) {
 
 // land drops the frames that control has left for a place with that SP. Where a call pushes nothing, those of calls
 // that were made there have it as their slot, and whoever made a call has a frame.
-func (t *Truth) land(sp uint64) { t.cur.dropBelow(sp+uint64(btoi(t.link)), 0) }
+func (t *Truth) land(sp uint64) {
+	if t.link {
+		sp++
+	}
+	t.cur.dropBelow(sp, 0)
+}
 
 // returned handles ret and ret n.
 func (t *Truth) returned(before, after point) {
