@@ -430,6 +430,24 @@ func TestPurePackagesAreTheSameEverywhere(t *testing.T) {
 	}
 }
 
+// TestBudgetsAreShares: the work of a run is bounded once, by the command: what reads targets gets a share of that, so
+// that the run's limit and Ctrl-C reach all of it.
+func TestBudgetsAreShares(t *testing.T) {
+	for _, name := range written(t) {
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "tests/") ||
+			strings.HasPrefix(name, "cmd/") || strings.HasPrefix(name, "work/") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "work.New(") {
+			t.Errorf("%s makes a budget of its own", name)
+		}
+	}
+}
+
 // widestLine is how many columns a line has at most, a tab being 4.
 const widestLine = 120
 

@@ -11,6 +11,7 @@ package testcase
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
@@ -51,9 +52,7 @@ func Of(d *profile.Dump, p *Process) []Test {
 			f.stack(d.FiberStacks[b.Stack].Stack.Frames, b.TID, "", b.Test)
 		}
 	}
-	if len(f.found) == 0 {
-		f.file(d)
-	}
+	f.place(d)
 	return f.found
 }
 

@@ -89,7 +89,7 @@ describe("till", () => {
   }, 600000);
 });
 `, []string{"node", "npm"}, []string{"sh", "-c", "echo {} >package.json; npm i --no-audit --no-fund jest@29"},
-			[]string{"node", "node_modules/.bin/jest"}, "in the test till > opens"},
+			[]string{"node", "node_modules/.bin/jest"}, "in the test till.test.js till > opens"},
 		{"node:test, it waits", "till.test.js", `const test = require("node:test");
 test("opens", async () => {
   require("fs").writeFileSync("ready", "");
