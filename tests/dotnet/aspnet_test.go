@@ -43,7 +43,8 @@ func TestAspNet(t *testing.T) {
 	fmt.Fprint(client, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
 		"Accept: application/json, text/event-stream\r\nContent-Length: 1000\r\n\r\n{")
 	want := []string{"HttpRequestJsonExtensions.ReadFromJsonAsync<",
-		"StreamableHttpHandler.HandlePostRequestAsync (async)", "EndpointMiddleware.Invoke", "HttpProtocol.ProcessRequests<", "KestrelConnection<"}
+		"StreamableHttpHandler.HandlePostRequestAsync (async)", "EndpointMiddleware.Invoke",
+		"HttpProtocol.ProcessRequests<", "KestrelConnection<"}
 	all := ""
 	for range 30 { // until the request has come so far
 		s.open(t, cmd)
