@@ -42,7 +42,7 @@ func waitingNode(listens bool) *Case {
 func TestAsyncCalls(t *testing.T) {
 	for _, listens := range []bool{false, true} {
 		v := Judge(waitingNode(listens))
-		const want = "2 async calls in handle (a.js:3) [awaits nothing]"
+		const want = "2 async calls in handle (a.js:3) for all (a.js:4) [awaits nothing]"
 		if !strings.Contains(v.Sentence, want) {
 			t.Errorf("listens %t: %q, want %q in it", listens, v.Sentence, want)
 		}
@@ -94,7 +94,8 @@ func TestTaskOfAThread(t *testing.T) {
 		by     []string
 	}{
 		{"nobody sets it", profile.FiberFuture, source, false, Waiting,
-			"waits for 1 async call in Shop.FetchRow (a.cs:1) for Shop.Checkout (a.cs:3) [awaits a result]", false, nil},
+			"waits for 1 async call in Shop.FetchRow (a.cs:1) for Shop.Checkout (a.cs:3) [awaits a result]", false,
+			nil},
 		{"a branch of several", profile.FiberFuture, source[:1], false, Waiting,
 			"waits for 1 async call in Shop.FetchRow (a.cs:1) for Shop.Checkout (a.cs:2) [awaits a result]", false,
 			[]string{"Shop.Both", "Shop.Checkout"}},

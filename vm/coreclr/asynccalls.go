@@ -131,8 +131,8 @@ func awaitedOf(k *class) awaited {
 	return awaited{awaitedClass, k.shown}
 }
 
-// channelOperation is what an operation of a channel waits for, by its class: of 10, and of 8 and 9, where what reads and
-// what waits for room to write are alike.
+// channelOperation is what an operation of a channel waits for, by its class: of 10, and of 8 and 9, where what reads
+// and what waits for room to write are alike.
 // Source: src/libraries/System.Threading.Channels of dotnet/runtime.
 func channelOperation(class string) awaitedKind {
 	switch class {

@@ -3,6 +3,7 @@ package v8
 import (
 	"slices"
 
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/v8/heap"
 )
 
@@ -50,7 +51,9 @@ func (g *reach) promise(t *target, h *holder) {
 			g.add(heap.TagOf(h.at), roleContext, t.leaves)
 		}
 	case slices.Contains(l.Types.Jobs[:], typ):
-		g.ends(t, settler{kind: settledByJob})
+		if !g.isThenable(h) {
+			g.ends(t, settler{kind: settledByJob})
+		}
 	case typ == l.Types.PromiseReaction && h.offset == l.Reaction.Promise:
 		g.ends(t, settler{kind: settledByHandler})
 	case typ == l.Types.PropertyArray:
@@ -62,6 +65,21 @@ func (g *reach) promise(t *target, h *holder) {
 	case typ == l.Types.AsyncRequest, l.IsSuspendable(typ) && h.offset >= heap.FrameResult: // of one that is not shown
 		g.ends(t, settler{kind: settledByFunction})
 	}
+}
+
+// isThenable reports whether a word of a job is the promise that it makes another one wait for, which it has in front:
+// that settles the other one.
+// Source: src/objects/microtask.tq and promise.tq of V8, PromiseResolveThenableJobTask.
+func (g *reach) isThenable(h *holder) bool {
+	if h.typ != g.r.layout.Types.Jobs[2] {
+		return false
+	}
+	w, ok := g.Moment.Peek(h.at + mem.Addr(h.offset) - wordSize)
+	if !ok || !heap.MayRefer(w) {
+		return false
+	}
+	typ, err := g.heap.Type(mem.Addr(w - 1))
+	return err == nil && typ == g.r.layout.Types.Promise
 }
 
 // settling follows what has a function that settles a promise, or leads to one.
