@@ -30,26 +30,39 @@ func ofJest(at *profile.Frame) bool {
 	return strings.Contains(at.File, "/jest-circus/") || strings.Contains(at.File, "/jest-jasmine2/")
 }
 
-// file is the file that a runner works on where no stack has a frame of a test: a test that waits for a promise is on
-// none. What the event loop is to call tells it, or the command line does.
-func (f *finder) file(d *profile.Dump) {
+// place gives a test whose own frames are on no stack its file: one that waits for a promise may be apart from what
+// its runner has called. Where no test is known the file stands for it.
+func (f *finder) place(d *profile.Dump) {
 	runner := f.waitingRunner(d)
 	if runner == "" {
 		return
 	}
+	switch files := f.files(d); {
+	case len(f.found) == 0:
+		for _, file := range files {
+			f.add(Test{Runner: runner, Name: f.relative(file), File: file})
+		}
+	case len(f.found) == 1 && f.found[0].Runner == runner && f.found[0].File == "" && len(files) == 1:
+		t := &f.found[0]
+		t.Name, t.File = f.relative(files[0])+" "+t.Name, files[0]
+	}
+}
+
+// files are those that a runner works on: what the event loop is to call tells them, or the command line does.
+func (f *finder) files(d *profile.Dump) (all []string) {
 	for i := range d.Threads {
 		for _, call := range d.Threads[i].Loop.Called() {
-			if isTestFile(call.File) {
-				f.add(Test{Runner: runner, Name: f.relative(call.File), File: call.File})
+			if isTestFile(call.File) && !slices.Contains(all, call.File) {
+				all = append(all, call.File)
 			}
 		}
 	}
-	if len(f.found) > 0 {
-		return
+	if len(all) == 0 {
+		if all = f.scripts(); len(all) > 1 {
+			return nil
+		}
 	}
-	if files := f.scripts(); len(files) == 1 {
-		f.add(Test{Runner: runner, Name: f.relative(files[0]), File: files[0]})
-	}
+	return all
 }
 
 // waitingRunner is the runner whose test waits, "" if the process is none: node:test starts a process for each file,

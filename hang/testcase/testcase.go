@@ -2,8 +2,8 @@
 // known, and what it calls is the test.
 //
 // The caller gives the dump of a process and what is known of it without a stop. Nothing is read of the process: of
-// the parameters of a pytest item and the names of JavaScript's tests there is what functions and files tell, and of
-// Go's subtests where the dump has no names.
+// the parameters of a pytest item there is what functions and files tell, and of Go's subtests and JavaScript's tests
+// where the dump has no names.
 //
 // Sources: _pytest/python.py and _pytest/fixtures.py; testing/testing.go; googletest's gtest-internal.h; library/test
 // of Rust; lib/internal/test_runner of Node.js; jest-circus.
@@ -11,6 +11,7 @@ package testcase
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
@@ -51,9 +52,7 @@ func Of(d *profile.Dump, p *Process) []Test {
 			f.stack(d.FiberStacks[b.Stack].Stack.Frames, b.TID, "", b.Test)
 		}
 	}
-	if len(f.found) == 0 {
-		f.file(d)
-	}
+	f.place(d)
 	return f.found
 }
 
@@ -91,14 +90,23 @@ func (f *finder) stack(frames []profile.Frame, tid int, thread, name string) {
 		case ofJest(outer):
 			t.Runner, t.Name = "jest", f.script(frames[:i])
 		}
+		if t.Name == "" && name != "" && (t.Runner == "jest" || t.Runner == "node:test") {
+			t.Name = name // which waits apart from what its runner has called
+			f.add(t)
+			return
+		}
 		if t.Name == "" {
 			continue
 		}
-		if name != "" && t.Runner == "go test" {
-			t.Name = name
-		}
 		if own := f.own(t.Runner, frames[:i]); own != nil {
 			t.File, t.Line = own.File, own.Line
+		}
+		switch {
+		case name == "":
+		case t.Runner == "go test":
+			t.Name = name
+		case t.File != "": // of JavaScript: names of tests are no names of functions
+			t.Name = f.relative(t.File) + ":" + strconv.Itoa(t.Line) + " " + name
 		}
 		f.add(t)
 		return

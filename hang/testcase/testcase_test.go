@@ -107,6 +107,28 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestNameInJavaScript: the name of a test that waits stands behind the line where it waits; alone if what the test
+// awaits cannot be joined with its runner.
+func TestNameInJavaScript(t *testing.T) {
+	const jest = "/src/node_modules/jest-circus/build/run.js"
+	whole := frames(profile.JavaScript, "rows", "/src/lib.js", "<anonymous>", "/src/till.test.js", "Test.run",
+		"node:internal/test_runner/test")
+	apart := frames(profile.JavaScript, "_callCircusTest", jest, "_runTest", jest)
+	for _, tt := range []struct {
+		stack []profile.Frame
+		want  Test
+	}{
+		{whole, Test{Runner: "node:test", Name: "till.test.js:12 till > opens", File: "/src/till.test.js", Line: 12}},
+		{apart, Test{Runner: "jest", Name: "till > opens"}},
+	} {
+		d := &profile.Dump{FiberStacks: []profile.FiberStack{{Stack: profile.Stack{Frames: tt.stack}}},
+			Fibers: []profile.Fiber{{Kind: profile.AsyncCall, ID: 1, Test: "till > opens"}}}
+		if got := Of(d, &Process{Dir: "/src"}); len(got) != 1 || got[0] != tt.want {
+			t.Errorf("got %+v, want %+v", got, tt.want)
+		}
+	}
+}
+
 // TestNameOfAFiber: what the runtime knows a test as is its name, whether a thread runs its fiber or not, but for one
 // that waits for its subtests.
 func TestNameOfAFiber(t *testing.T) {
