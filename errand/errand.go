@@ -18,6 +18,9 @@ const Slow = 750 * time.Millisecond
 // soon is Slow once this program is to end: what is waited for then, and what is asked afterwards, has no longer.
 const soon = 200 * time.Millisecond
 
+// mostStarved is how often Slow goes by in which a call had no CPU: that says nothing of a file system.
+const mostStarved = 8
+
 // ending is closed when this program is to end.
 var ending = make(chan struct{})
 
@@ -79,7 +82,8 @@ func (o *Owner) find(of FileSystem) {
 	o.out--
 }
 
-// Do is f's result, or ErrNoAnswer if f has neither returned nor called alive for Slow, or if an earlier call to that
+// Do is f's result, or ErrNoAnswer if f has neither returned nor called alive for Slow, but for a machine that has no
+// CPU for it, or if an earlier call to that
 // file system is still out. f is on an OS thread of its own, as a call that does not return cannot be ended but with
 // this program. What it returns too late is given to drop, which may be nil.
 func Do[T any](o *Owner, of FileSystem, f func(alive func()) (T, error), drop func(T)) (T, error) {
@@ -93,9 +97,10 @@ func Do[T any](o *Owner, of FileSystem, f func(alive func()) (T, error), drop fu
 	}
 	var beats atomic.Int64
 	const waited, givenUp, answered = 0, 1, 2
-	var state atomic.Int32
+	var state, thread atomic.Int32
 	c := make(chan result, 1)
 	go func() {
+		thread.Store(int32(gettid()))
 		var r result
 		r.value, r.err = f(func() { beats.Add(1) })
 		if state.CompareAndSwap(waited, answered) {
@@ -110,7 +115,7 @@ func Do[T any](o *Owner, of FileSystem, f func(alive func()) (T, error), drop fu
 	patience, told := Slow, (<-chan struct{})(ending)
 	bound := time.NewTimer(patience)
 	defer bound.Stop()
-	for seen := int64(0); ; {
+	for seen, starved := int64(0), 0; ; {
 		select {
 		case r := <-c:
 			return r.value, r.err
@@ -121,7 +126,11 @@ func Do[T any](o *Owner, of FileSystem, f func(alive func()) (T, error), drop fu
 		case <-bound.C:
 		}
 		if now := beats.Load(); now != seen {
-			seen = now
+			seen, starved = now, 0
+			bound.Reset(patience)
+			continue
+		}
+		if starved++; told != nil && starved < mostStarved && wantsCPU(int(thread.Load())) {
 			bound.Reset(patience)
 			continue
 		}

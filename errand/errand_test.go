@@ -2,6 +2,7 @@ package errand
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -124,5 +125,23 @@ func TestDoWaitsForAllThatAreOut(t *testing.T) {
 	}
 	if n, err := Do(&e, dead, answer, nil); n != 1 || err != nil {
 		t.Errorf("all have come back: %d, %v", n, err)
+	}
+}
+
+// A call that has no CPU, or uses one, says nothing of a file system.
+func TestDoWaitsForACPU(t *testing.T) {
+	if !wantsCPU(0) {
+		t.Skip("states of threads are not known on this system")
+	}
+	var e Owner
+	computes := func(func()) (int, error) {
+		runtime.LockOSThread() // the thread is the call's own, as in a system call
+		defer runtime.UnlockOSThread()
+		for until := time.Now().Add(2 * Slow); time.Now().Before(until); {
+		}
+		return 5, nil
+	}
+	if n, err := Do(&e, e.Paths(), computes, nil); n != 5 || err != nil {
+		t.Errorf("%d, %v", n, err)
 	}
 }

@@ -32,11 +32,19 @@ func (j *judging) asleep(n *node, w *profile.Wait) string {
 	words := briefly(w)
 	switch {
 	case w.Left > 0:
-		words = "is asleep for " + text.Duration(w.Left) + " more"
+		words = "is asleep for " + asleepFor(w.Left) + " more"
 	case w.Length > 0:
-		words = "is asleep, for " + text.Duration(w.Length) + " at most"
+		words = "is asleep, for " + asleepFor(w.Length) + " at most"
 	}
 	return words + j.where(n)
+}
+
+// asleepFor is how long a sleep lasts: hours, as a person says them, where it is some, else seconds.
+func asleepFor(d time.Duration) string {
+	if d >= 2*time.Hour {
+		return fmt.Sprintf("%.1f h", d.Hours())
+	}
+	return text.Duration(d)
 }
 
 // where is the user's own function that a thread is in: ", in f (file.c:4)"; "" for none.

@@ -54,6 +54,7 @@ func newJudging(c *Case) *judging {
 	}
 	if len(c.Moments) > 0 {
 		j.addMoment(&c.Moments[len(c.Moments)-1])
+		j.woken()
 	}
 	return j
 }

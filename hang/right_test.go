@@ -72,6 +72,14 @@ func TestChildrenEndAWait(t *testing.T) {
 	}
 }
 
+// TestLongSleep: a sleep of more than a day is a hang, in hours.
+func TestLongSleep(t *testing.T) {
+	v := Judge(blockedOn(profile.Wait{Sort: profile.SortTime, Mode: profile.WaitTime, Left: 100000e9}))
+	if v.Kind != Waiting || !strings.Contains(v.Sentence, "is asleep for 27.8 h more") {
+		t.Errorf("got %s: %q", v.Kind, v.Sentence)
+	}
+}
+
 // TestFibers: goroutines hang by each other where nobody else could end their waits.
 func TestFibers(t *testing.T) {
 	const (

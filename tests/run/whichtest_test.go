@@ -15,6 +15,10 @@ import (
 
 // Which test hangs is in the log, in the annotation and in JUnit, for each runner.
 func TestWhichTest(t *testing.T) {
+	jest, err := filepath.Abs("../../testdata/bin/javascript/jest/node_modules/.bin/jest")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name, file, text string
 		needs, build     []string
@@ -97,6 +101,17 @@ test("opens", async () => {
   await new Promise(() => {});
 });
 `, []string{"node"}, nil, []string{"node", "--test", "till.test.js"}, "in the test till.test.js"},
+		{"jest, it runs", "till.test.js", `test("opens", function opens() {
+  require("fs").writeFileSync(__dirname + "/ready", "");
+  while (true) {}
+});
+`, []string{"node", jest}, nil, []string{"node", jest, "--config={}"}, "in the test till.test.js:3 opens"},
+		{"jest, it waits", "till.test.js", `test("opens", async () => {
+  require("fs").writeFileSync(__dirname + "/ready", "");
+  setInterval(() => {}, 1000);
+  await new Promise(() => {});
+}, 1000000);
+`, []string{"node", jest}, nil, []string{"node", jest, "--config={}"}, "in the test till.test.js"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
