@@ -29,7 +29,7 @@ type stepper struct {
 	p   *program
 	tid int
 	at  unix.PtraceRegs
-	// truth are the return addresses on the stack, outermost first: those of the first walk, and what calls have pushed.
+	// truth are the return addresses on the stack, outermost first: of the first walk, and what calls have pushed.
 	truth []pushed
 	taken []pushed // by other instructions than returns: it may be pushed again, or jumped to
 	sent  int      // the signal to deliver with the next step
@@ -127,8 +127,8 @@ func (s *stepper) named(names []string) int {
 	})
 }
 
-// giveUp executes the code by which a frame is given up, but for the functions of C++ that it calls, until the thread is
-// in the interpreter.
+// giveUp executes the code by which a frame is given up, but for the functions of C++ that it calls, until the thread
+// is in the interpreter.
 func (s *stepper) giveUp(t *testing.T, steps int) {
 	t.Helper()
 	first, last := uint64(s.code[0].Start), uint64(s.code[len(s.code)-1].End)
@@ -181,7 +181,8 @@ func (s *stepper) run(t *testing.T, n int) {
 	t.Helper()
 	for range n {
 		if m := s.p.Set.Table().Find(mem.Addr(s.at.Rip)); m != nil && m.Path == "[vdso]" && len(s.truth) > 0 {
-			s.until(t, s.truth[len(s.truth)-1].to) // it reads the clock again if that was set meanwhile, as it always is
+			// It reads the clock again if that was set meanwhile, as it always is.
+			s.until(t, s.truth[len(s.truth)-1].to)
 			s.truth = s.truth[:len(s.truth)-1]
 		}
 		code := make([]byte, 16)
@@ -266,8 +267,8 @@ func (s *stepper) follow(code []byte, was *unix.PtraceRegs, handler bool) {
 	}
 }
 
-// now is what stands where a return address was pushed: the JVM replaces that of code which it has given up, and where
-// a handler of a signal returns to.
+// now is what stands where a return address was pushed: the JVM replaces that of code which it has given up, and a
+// handler of a signal where it returns to.
 func (s *stepper) now(p pushed) uint64 {
 	return s.word(p.slot)
 }
