@@ -7,6 +7,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/fpstack/fpstack/errand"
 )
 
 // endSignals are the signals that end what fpstack is doing: those of Ctrl-C, kill and a
@@ -61,6 +63,7 @@ func (a *app) endedBy(ctx context.Context, ends []os.Signal) (heard context.Cont
 			case <-done:
 				return
 			case s := <-signals:
+				errand.End()
 				if seen.again(s, time.Now()) {
 					a.end(s)
 				}

@@ -150,6 +150,9 @@ func remarks(s *sampler.Stats) []string {
 	if s.Missing > 0 {
 		add("%s frames missing that a runtime has, at %q", have(s.Missing, "sample"), profile.GapMark)
 	}
+	if line := callEnds(s); line != "" {
+		add("%s", line)
+	}
 	if line := unseen(s); line != "" {
 		add("%s", line)
 	}
@@ -176,6 +179,15 @@ func have(n uint64, noun string) string {
 		return text.Count(n, noun) + " has"
 	}
 	return text.Count(n, noun) + " have"
+}
+
+// callEnds says that system calls may be shown with more than they take, "" if that hardly matters.
+func callEnds(s *sampler.Stats) string {
+	if s.CallEnds < 10 || s.CallEnds*50 < s.Stops {
+		return ""
+	}
+	return were(s.CallEnds, "sample") + " taken at the end of a system call, which may have begun while the thread was " +
+		"being stopped: such calls took less than is shown"
 }
 
 // unseen says what ended between two samples, "" for nothing.

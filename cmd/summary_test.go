@@ -23,11 +23,11 @@ func TestProgressText(t *testing.T) {
 }
 
 func TestRemarks(t *testing.T) {
-	if got := remarks(&sampler.Stats{Ticks: 100, Samples: 5}); len(got) != 0 {
+	if got := remarks(&sampler.Stats{Ticks: 100, Samples: 5, Stops: 1000, CallEnds: 19}); len(got) != 0 {
 		t.Errorf("nothing to say: got %q", got)
 	}
 	s := &sampler.Stats{Ticks: 2970, LateTicks: 30, Lost: 4, Behind: 3, Overhead: 0.17, MaxOverhead: 0.05, Stops: 900,
-		Peeks: 100, Cut: 1000, Late: 2, Unsure: 12, Missing: 1, Notes: []string{"note"}}
+		Peeks: 100, Cut: 1000, Late: 2, Unsure: 12, Missing: 1, CallEnds: 18, Notes: []string{"note"}}
 	want := []string{"30 of 3,000 samples were late; their time is counted in the next",
 		"1 sample was lost: a thread could not be stopped in time",
 		"3 samples were lost: stacks came faster than they could be unwound",
@@ -37,7 +37,10 @@ func TestRemarks(t *testing.T) {
 		"2 of 1,000 stacks were read in part after the stop: the outer frames may be of a later moment",
 		"12 samples have frames whose names are not sure: what names them was read after the stop, and may have " +
 			"moved; a frame \"(name not sure)\" stands outside of them",
-		"1 sample has frames missing that a runtime has, at \"(frames missing)\"", "note"}
+		"1 sample has frames missing that a runtime has, at \"(frames missing)\"",
+		"18 samples were taken at the end of a system call, which may have begun while the thread was being stopped: " +
+			"such calls took less than is shown",
+		"note"}
 	got := remarks(s)
 	if len(got) != len(want) {
 		t.Fatalf("got %q, want %q", got, want)

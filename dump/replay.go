@@ -87,8 +87,11 @@ func (r *Replayer) walk(first *snapshot.Snapshot) (*Walk, *memory) {
 		i := slices.IndexFunc(first.Files, func(f snapshot.File) bool {
 			return f.Path == m.Path && f.Dev == m.Dev && f.Inode == m.Inode
 		})
-		if i < 0 {
+		switch {
+		case i < 0:
 			return nil, fmt.Errorf("open %q: which file it was is %w", m.Path, ErrNotSaved)
+		case first.Files[i].NotELF:
+			return nil, fmt.Errorf("open %q: %w", m.Path, module.ErrNotELF)
 		}
 		return r.open(&first.Files[i])
 	}, Path: memory.open, Search: memory.search, Replayed: true}

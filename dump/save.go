@@ -2,6 +2,7 @@ package dump
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -150,7 +151,7 @@ func (w *Walk) files() []snapshot.File {
 				f.Sum, err = found.LoadedSum()
 			}
 			if err != nil {
-				f.Err = err.Error()
+				f.Err, f.NotELF = err.Error(), errors.Is(err, module.ErrNotELF)
 			}
 		}
 		out = append(out, f)

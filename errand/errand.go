@@ -15,6 +15,16 @@ var ErrNoAnswer = errors.New("its file system does not answer")
 // program.
 const Slow = 750 * time.Millisecond
 
+// soon is Slow once this program is to end: what is waited for then, and what is asked afterwards, has no longer.
+const soon = 200 * time.Millisecond
+
+// ending is closed when this program is to end.
+var ending = make(chan struct{})
+
+// End says that this program was told to end: from now on a call may take less without bringing anything, as several
+// may follow one another.
+var End = sync.OnceFunc(func() { close(ending) })
+
 // Owner is who calls are made for, a process that is looked at: at most mostOfOne of its calls are out without an
 // answer, at most mostAway of all owners.
 type Owner struct{ out int } // guarded by away
@@ -97,17 +107,22 @@ func Do[T any](o *Owner, of FileSystem, f func(alive func()) (T, error), drop fu
 			drop(r.value)
 		}
 	}()
-	bound := time.NewTimer(Slow)
+	patience, told := Slow, (<-chan struct{})(ending)
+	bound := time.NewTimer(patience)
 	defer bound.Stop()
 	for seen := int64(0); ; {
 		select {
 		case r := <-c:
 			return r.value, r.err
+		case <-told:
+			patience, told = soon, nil
+			bound.Reset(patience)
+			continue
 		case <-bound.C:
 		}
 		if now := beats.Load(); now != seen {
 			seen = now
-			bound.Reset(Slow)
+			bound.Reset(patience)
 			continue
 		}
 		o.lose(of) // first, as it may come back at once

@@ -10,6 +10,7 @@ const (
 	ARM64LR Reg = 30
 	ARM64SP Reg = 31
 	ARM64PC Reg = 32
+	ARM64VG Reg = 33 // length of vectors, see [Registers.SetVectors]
 )
 
 // ARM64 is 64-bit Arm. Source of the layout: struct user_pt_regs in
@@ -19,12 +20,12 @@ const (
 var ARM64 = &Arch{
 	Name: "arm64", WordSize: 8, Order: binary.LittleEndian, NoteSize: 34 * 8, Machine: 183,
 	PC: ARM64PC, SP: ARM64SP, FP: ARM64FP, LR: ARM64LR,
-	Record:  Record{SavedFP: 0, RA: 8, CFA: 16, Below: 16},
+	Record:  Record{SavedFP: 0, RA: 8, CFA: 16, Below: 16, Anywhere: true},
 	Args:    []Reg{0, 1, 2, 3, 4, 5},
 	Syscall: NoReg, Result: ARM64X0,
 	Callee: []Reg{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29},
 	slots:  []slot{{reg: 0, name: "x", word: 0, count: 31}, {ARM64SP, "sp", 31, 0}, {ARM64PC, "pc", 32, 0}},
-	dwarf:  []alias{{32, ARM64PC}},
+	dwarf:  []alias{{32, ARM64PC}, {46, ARM64VG}},
 }
 
 // StripPAC clears the pointer authentication code of an instruction address. insnMask is

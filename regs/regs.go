@@ -84,6 +84,9 @@ type Record struct {
 	RA      int64 // bytes from FP
 	CFA     int64 // bytes from FP to the stack pointer of the caller
 	Below   int64 // FP may lie this far below SP (Go on arm64 keeps its record under SP)
+	// Anywhere says that compilers put the record at different places of a frame. Then FP+CFA is only a lower bound of
+	// the stack pointer of the caller.
+	Anywhere bool
 }
 
 // Lookup returns the architecture of that GOARCH name.
@@ -166,6 +169,8 @@ func (a *Arch) slot(r Reg) *slot {
 // RegName returns the name of the manuals, or "r?" and the number.
 func (a *Arch) RegName(r Reg) string {
 	switch s := a.slot(r); {
+	case r == ARM64VG && a.VectorNote() != 0:
+		return "vg"
 	case s == nil:
 		return fmt.Sprintf("r?%d", r)
 	case s.count > 0:

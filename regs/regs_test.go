@@ -117,7 +117,7 @@ func TestFromDWARF(t *testing.T) {
 		{I386, 6, "esi"}, {I386, 7, "edi"}, {I386, 8, "eip"}, {I386, 9, ""}, {I386, 33, ""},
 		// DWARF for the Arm 64-bit Architecture, 4.1: 34 is RA_SIGN_STATE.
 		{ARM64, 0, "x0"}, {ARM64, 29, "x29"}, {ARM64, 30, "x30"}, {ARM64, 31, "sp"}, {ARM64, 32, "pc"}, {ARM64, 34, ""},
-		{ARM64, 64, ""},
+		{ARM64, 46, "vg"}, {ARM64, 47, ""}, {ARM64, 64, ""},
 		{ARM, 7, "r7"}, {ARM, 11, "r11"}, {ARM, 13, "r13"}, {ARM, 15, "r15"}, {ARM, 16, ""}, {ARM, 32, ""},
 		// RISC-V ELF psABI, DWARF register numbers: 0 is the constant zero, 32 is f0.
 		{RISCV64, 0, ""}, {RISCV64, 1, "x1"}, {RISCV64, 8, "x8"}, {RISCV64, 32, ""},

@@ -26,15 +26,19 @@ type track struct {
 	// did not reach the root.
 	wantStop atomic.Bool
 	// wantCopy asks for another copy of the thread where it sleeps: what its runtimes need was not copied, as they were
-	// not known yet.
+	// not known yet, or not in time. copies counts the latter.
 	wantCopy atomic.Bool
+	copies   int
 
 	stack   profile.NodeID // where it was at the last sample
 	kernel  []string       // where in the kernel it waits: see sample
 	running bool           // it did not sleep there
 	without bool           // it does not count: it did not have the lock that was asked for
 	onCPU   bool           // nor wait for a CPU
+	ended   bool           // it was met at the end of a system call on another CPU,
+	unsure  bool           // and makes many of them: see vague
 	cpu     cpuShare
+	vague   vague
 	claim   claim
 
 	stopped  bool           // it was stopped in its sleep once
@@ -53,6 +57,8 @@ type sample struct {
 	samples int64
 	at, end time.Duration // the wall time of those samples is [at, end)
 	cpu     time.Duration // taken since the last sample
+	ended   bool          // it was stopped at the end of a system call, on another CPU,
+	vague   bool          // and is one that makes many, so that where it was is not sure
 	covers  time.Duration // what the first sample of a thread that was just born covers
 	kind    sampleKind
 	copied  *tracer.Copy     // for stopped, peeked, again
@@ -113,6 +119,7 @@ type counter struct {
 // counts are the counter's part of Stats.
 type counts struct {
 	cut, inferred atomic.Uint64
+	ended         atomic.Uint64
 	late          atomic.Uint64
 	short         atomic.Uint64
 	shortfall     atomic.Pointer[snapshot.Shortfall] // the last
@@ -201,12 +208,17 @@ func (c *counter) credit(t *track, l *sample) {
 		return
 	}
 	if l.end > l.at {
-		e := c.ledger.entry(t.stack, t.task, t.running)
-		e.samples += l.samples
-		e.wall += l.end - l.at
+		if t.running && t.unsure {
+			t.vague.add(vagueSample{t.stack, l.samples, l.end - l.at, t.ended})
+		} else {
+			e := c.ledger.entry(t.stack, t.task, t.running)
+			e.samples += l.samples
+			e.wall += l.end - l.at
+			c.met(l.samples, t.running && t.ended)
+		}
 		c.ledger.keep(t.stack, t.task, l.at, l.end)
 		if t.running {
-			t.cpu.ran(t.stack, l.samples, l.end-l.at, t.onCPU)
+			t.cpu.ran(t.stack, l.samples, l.end-l.at, t.onCPU && !t.unsure)
 			if t.cpu.due() {
 				c.spread(t)
 			}
@@ -216,6 +228,7 @@ func (c *counter) credit(t *track, l *sample) {
 }
 
 func (c *counter) spread(t *track) {
+	c.spreadVague(t)
 	t.cpu.spread(func(n profile.NodeID, d time.Duration) {
 		if d > 0 {
 			c.ledger.entry(n, t.task, true).cpu += d
@@ -236,6 +249,7 @@ func (c *counter) restack(t *track, l *sample) {
 			c.out.late.Add(1)
 		}
 		t.running, t.onCPU = !l.copied.Blocked && l.state != slept, l.state == onCPU
+		t.ended, t.unsure = l.ended, l.vague
 		t.stack = c.stackOf(t)
 		if l.covers > 0 {
 			t.claim.stack, t.claim.covers = t.stack, l.covers

@@ -1,14 +1,23 @@
 package sampler
 
 import (
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
 )
+
+// maxCopies is how often a sleeping thread is copied again of which not all was copied in time, as others had the CPU.
+// One that never runs keeps what the last copy gave.
+const maxCopies = 8
+
+func isLate(s snapshot.Shortfall) bool { return errors.Is(s.Why, snapshot.ErrLate) }
 
 // stopPause is how long a thread is left alone in its sleep after it was stopped there.
 const stopPause = time.Second
@@ -23,7 +32,12 @@ const stopPause = time.Second
 func (c *counter) sleeping(t *track, l *sample) profile.NodeID {
 	g := t.program
 	g.open(c)
-	if g.runtimes != nil && len(l.copied.Copiers) < len(g.runtimes.Copiers()) {
+	unknown := g.runtimes != nil && len(l.copied.Copiers) < len(g.runtimes.Copiers())
+	late := slices.ContainsFunc(l.copied.Thread.Shortfalls, isLate)
+	if late {
+		t.copies++
+	}
+	if unknown || late && t.copies <= maxCopies {
 		t.wantCopy.Store(true)
 	}
 	key := c.sleepKey(&l.call, l.copied)

@@ -50,6 +50,8 @@ type fake struct {
 	peeks, stops map[int]int // by thread
 	reads        int         // readings of counters
 	noKernel     bool        // KernelStack is refused
+	beside       *fakeWatch  // whose CPU the OS thread is on
+	nears        int         // how often it was moved there
 }
 
 func newFake(end time.Duration) *fake {
@@ -92,7 +94,7 @@ func (f *fake) Do(do func()) (err error) {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%v", v)
 		}
-		f.dirty = false
+		f.dirty, f.beside = false, nil
 		f.GiveUp()
 	}()
 	do()
@@ -144,6 +146,7 @@ type view struct {
 	fault    bool          // to interrupt it is a fault of the tracer
 	trap     bool          // and so is to see whether it sleeps
 	pause    time.Duration // how long a stop of it takes
+	far      []uint64      // its stack if it is stopped from another CPU, 0x3000 is in a system call; nil: stack
 
 	shortfalls []snapshot.Shortfall
 }
@@ -287,7 +290,12 @@ func (w *fakeWatch) Asleep() (snapshot.Syscall, bool, error) {
 func (w *fakeWatch) State() (byte, string, error) { return 'S', w.p.comm, w.p.want() }
 func (w *fakeWatch) First() (byte, string)        { return 'S', w.p.comm }
 func (w *fakeWatch) Close() error                 { return nil }
-func (w *fakeWatch) Near()                        {}
+
+// Near implements watch.
+func (w *fakeWatch) Near() {
+	w.p.f.beside = w
+	w.p.f.nears++
+}
 
 func (w *fakeWatch) KernelStack() ([]string, error) {
 	v, err := w.view()
@@ -383,10 +391,16 @@ func (w *fakeWatch) Interrupt(c *tracer.Copy) error {
 	f.mu.Lock()
 	f.stops[w.tid]++
 	f.mu.Unlock()
-	w.stops++
-	v.switches += 2
-	w.fill(c, v)
 	r := regs.New(regs.AMD64)
+	if r.Set(regs.AMD64.Syscall, ^uint64(0)); v.far != nil && f.beside != w {
+		if v.stack = v.far; v.far[0] == 0x3000 {
+			r.Set(regs.AMD64.Syscall, 110)
+		}
+	} else {
+		w.stops++
+		v.switches += 2
+	}
+	w.fill(c, v)
 	r.Set(regs.AMD64.PC, v.stack[0])
 	c.Thread.Registers = &r
 	c.Pause = v.pause

@@ -97,7 +97,10 @@ type Stats struct {
 	Lost   uint64
 	Behind uint64 // of Lost: there was no room for a copy
 	Cut    uint64 // walked stacks whose outermost frame was not reached
-	Late   uint64 // walked stacks that were read in part after the stop
+	// CallEnds counts samples of threads that were stopped at the end of a system call which may have begun only after
+	// that was wanted, and that count there for want of a better place.
+	CallEnds uint64
+	Late     uint64 // walked stacks that were read in part after the stop
 	// Unsure counts samples, of those that Take gave, with frames whose names are not sure, Missing those of which a
 	// runtime's frames are missing. Their stacks have a word each that says so.
 	Unsure, Missing uint64

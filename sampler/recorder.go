@@ -230,7 +230,7 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 			due = plan.next(r.sys.Now(), plan.number+1)
 			continue
 		}
-		if !r.rest(ctx, due) {
+		if !r.rest(ctx, due-k.lead()) {
 			break
 		}
 		if err := r.sys.Do(func() { due = r.burst(ctx, due) }); err != nil {
@@ -361,6 +361,7 @@ func (r *Recorder) Stats() Stats {
 	s := r.stats
 	s.Stacks = r.stacks.Load()
 	out := &r.counter.out
+	s.CallEnds = out.ended.Load()
 	s.Cut, s.Late, s.Inferred = out.cut.Load(), out.late.Load(), out.inferred.Load()
 	s.Unsure, s.Missing = r.unsure.Load(), r.missing.Load()
 	if s.Short = out.short.Load(); s.Short > 0 {

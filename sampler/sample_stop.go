@@ -134,6 +134,10 @@ func (k *ticker) runnerStopped(t *thread, c *tracer.Copy, s stop, samples int64,
 	waited := c.AtStop.Waited - s.before.Waited
 	k.stopped(max(c.Stopped, c.Pause-max(0, waited)))
 	l := sample{kind: stopped, copied: c, state: s.state(c)}
+	if !k.dense() {
+		l.vague = t.calls >= nearFrom && l.state == onCPU && !s.sure(c) // whatever this sample shows
+		l.ended = k.calls(t, c, &s)
+	}
 	t.activity = running
 	if c.Blocked {
 		t.activity = sleeping

@@ -33,6 +33,7 @@ type ticker struct {
 	search   search
 	births   births
 	pace     pace
+	beside   beside
 	boundary *boundary // nil: none is wanted
 	counted  tally
 	notes    notes
@@ -134,6 +135,9 @@ func (k *ticker) await(due time.Duration) {
 		k.out.handOver(k.now)
 	}
 	if len(k.interrupted) == 0 {
+		if !k.dense() {
+			k.approach()
+		}
 		k.sys.Pause(due-k.sys.Now(), !k.dense() && k.threads() <= maxPrompt)
 	}
 }

@@ -58,7 +58,7 @@ func full() *Snapshot {
 		Clock:   77 * time.Hour,
 		Running: []mem.Range{{Start: 0x2000, Data: []byte{4}}, {Start: 0x1fff, Data: []byte{3, 4}}},
 		Files: []File{{Path: "/x\xff", Dev: 0xfe << 32, Inode: 1<<64 - 1, BuildID: "00ff"},
-			{Path: "/y", Sum: "0123", Err: "permission denied"}},
+			{Path: "/y", Sum: "0123", Err: "permission denied"}, {Path: "/memfd:z", NotELF: true}},
 		Contents: []Content{{Path: "/tmp/perf-1.map", Data: []byte("1 2 x\n")}, {Path: "/empty"}},
 		FDs:      map[int]string{0: "/dev/null", 7: "pipe:[\xff]"},
 		Exited:   3,
@@ -132,6 +132,7 @@ func TestRoundTripOfEveryArch(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Forget(a.SP)
+		r.SetVectors(64)
 		got, err := read(bytes.NewReader(encode(t, &Snapshot{Host: a, Threads: []Thread{{Registers: &r}}})))
 		if err != nil {
 			t.Fatal(err)

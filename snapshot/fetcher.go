@@ -20,6 +20,25 @@ type Copier interface {
 	Copy(t *Thread, f *Fetcher)
 }
 
+// Last is a Copier of what a stack can be shown without, as who has the lock that a thread waits for: where many
+// threads are stopped at once it is called when the others were called for all of them, in the time that is left.
+type Last struct{ Copier }
+
+// String implements [fmt.Stringer].
+func (l Last) String() string { return copierName(l.Copier) }
+
+// Rounds are those of copiers that are called first, and the Last.
+func Rounds(copiers []Copier) (first, last []Copier) {
+	for _, c := range copiers {
+		if _, is := c.(Last); is {
+			last = append(last, c)
+		} else {
+			first = append(first, c)
+		}
+	}
+	return first, last
+}
+
 // PieceReader reads the memory of a stopped process for a [Fetcher].
 type PieceReader interface {
 	// ReadPieces fills each piece from its Addr on, as far as memory is mapped there, and sets its Got. Where all is
@@ -50,8 +69,11 @@ type Budget struct {
 // read by its own call, at about a microsecond a call. The time is for a CPU that is taken from us meanwhile.
 var CopyBudget = Budget{Calls: 256, Ranges: 512, Bytes: 512 << 10, Time: 10 * time.Millisecond}
 
-// ErrSpent says that a Copier has used up its Budget.
-var ErrSpent = errors.New("budget is spent")
+// ErrSpent says that a Copier has used up its Budget, ErrLate that it was the time: a second try may get more.
+var (
+	ErrSpent = errors.New("budget is spent")
+	ErrLate  = fmt.Errorf("%w: the time is over", ErrSpent)
+)
 
 // Shortfall says that a Copier did not get all that it asked for.
 type Shortfall struct {
@@ -91,8 +113,18 @@ type Fetcher struct {
 // Run lets copiers copy what they need of t, by memory, and puts it into t.Copied and t.Shortfalls. Both belong to f,
 // and are valid until the next Run. A panic in a Copier costs what that one asked for, and is a Shortfall.
 func (f *Fetcher) Run(copiers []Copier, t *Thread, memory PieceReader) {
-	f.memory, f.thread, f.broken = memory, t, nil
-	f.ranges, f.shortfalls, f.rest = f.ranges[:0], f.shortfalls[:0], f.buf
+	f.ranges, f.shortfalls = f.ranges[:0], f.shortfalls[:0]
+	f.copy(copiers, t, memory)
+}
+
+// RunMore is Run for a thread that something was copied of already, which it adds to.
+func (f *Fetcher) RunMore(copiers []Copier, t *Thread, memory PieceReader) {
+	f.ranges, f.shortfalls = append(f.ranges[:0], t.Copied...), append(f.shortfalls[:0], t.Shortfalls...)
+	f.copy(copiers, t, memory)
+}
+
+func (f *Fetcher) copy(copiers []Copier, t *Thread, memory PieceReader) {
+	f.memory, f.thread, f.broken, f.rest = memory, t, nil, f.buf
 	for _, c := range copiers {
 		f.run(c)
 	}
@@ -174,7 +206,7 @@ func (f *Fetcher) Err() error { return f.err }
 // copied already. The Thread says then that something is missing.
 func (f *Fetcher) Late() bool {
 	if f.err == nil && f.late() {
-		f.err = ErrSpent
+		f.err = ErrLate
 	}
 	return f.err != nil
 }
@@ -201,9 +233,11 @@ func (f *Fetcher) charge(n int) bool {
 	switch {
 	case f.err != nil:
 		return false
-	case f.left.Ranges < 1, f.left.Bytes < n,
-		len(f.pieces) == 0 && (f.left.Calls < 1 || f.late()):
+	case f.left.Ranges < 1, f.left.Bytes < n, len(f.pieces) == 0 && f.left.Calls < 1:
 		f.err = ErrSpent
+		return false
+	case len(f.pieces) == 0 && f.late():
+		f.err = ErrLate
 		return false
 	}
 	if len(f.pieces) == 0 {

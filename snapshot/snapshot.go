@@ -86,6 +86,7 @@ type File struct {
 	BuildID    string // lower-case hex, "" if it has none
 	Sum        string // SHA-256 in hex of what it loads, of a file without a build id; "" if unknown
 	Err        string // why it could not be read, "" if it could
+	NotELF     bool   // it is no ELF object, as code that a process makes in a file of its own
 }
 
 // Content is a file with what was in it.
@@ -143,6 +144,17 @@ type Thread struct {
 	Stopped time.Duration
 	// KernelWorker says that it has no user code at all (io_uring workers).
 	KernelWorker bool
+}
+
+// SP is the stack pointer of t: that of its stop, else where its call says; false if neither is known.
+func (t *Thread) SP() (mem.Addr, bool) {
+	switch {
+	case t.Registers != nil:
+		return t.Registers.SP()
+	case t.Syscall != nil:
+		return t.Syscall.SP, true
+	}
+	return 0, false
 }
 
 // InnerTID is the id of the thread as its process calls it.

@@ -54,6 +54,7 @@ type wireFile struct {
 	BuildID text   `json:"buildID,omitempty"`
 	Sum     text   `json:"sum,omitempty"`
 	Err     text   `json:"err,omitempty"`
+	NotELF  bool   `json:"notELF,omitempty"`
 }
 
 // wireContent is followed by Size raw bytes.
@@ -124,6 +125,8 @@ type wireRegisters struct {
 	Arch  string `json:"arch"`
 	Note  []byte `json:"note"`
 	Known uint64 `json:"known"`
+	// Vectors is the length of vectors in bytes, which Note has not; 0 for unknown.
+	Vectors uint64 `json:"vectors,omitempty"`
 }
 
 type wireSyscall struct {
@@ -163,11 +166,11 @@ func (h *wireHead) snapshot() (*Snapshot, error) {
 }
 
 func fileOf(f *File) wireFile {
-	return wireFile{text(f.Path), f.Dev, f.Inode, text(f.BuildID), text(f.Sum), text(f.Err)}
+	return wireFile{text(f.Path), f.Dev, f.Inode, text(f.BuildID), text(f.Sum), text(f.Err), f.NotELF}
 }
 
 func (w *wireFile) file() File {
-	return File{string(w.Path), w.Dev, w.Inode, string(w.BuildID), string(w.Sum), string(w.Err)}
+	return File{string(w.Path), w.Dev, w.Inode, string(w.BuildID), string(w.Sum), string(w.Err), w.NotELF}
 }
 
 // nameOf is "" for an architecture that is not known.
@@ -264,7 +267,7 @@ func registersOf(r *regs.Registers) (*wireRegisters, error) {
 	if r.Arch == nil {
 		return nil, errNoArch
 	}
-	w := &wireRegisters{Arch: r.Arch.Name, Note: r.Encode()}
+	w := &wireRegisters{Arch: r.Arch.Name, Note: r.Encode(), Vectors: r.Vectors()}
 	for i := range regs.Max {
 		if _, ok := r.Get(regs.Reg(i)); ok {
 			w.Known |= 1 << i
@@ -285,6 +288,7 @@ func (w *wireRegisters) registers() (regs.Registers, error) {
 	if err != nil {
 		return r, err
 	}
+	r.SetVectors(w.Vectors)
 	for i := range regs.Max {
 		if w.Known&(1<<i) == 0 {
 			r.Forget(regs.Reg(i))

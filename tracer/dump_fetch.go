@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -123,32 +124,20 @@ func (s *stop) fetch(from int) {
 			of, threads = append(of, i), append(threads, t.describe())
 		}
 	}
-	var done atomic.Int32 // threads that were copied: the first ones, which the copier does not touch any more
-	m, copiers := stoppedMemory{memory: s.memory, table: s.table}, s.opt.Copiers
+	first, rest := snapshot.Rounds(s.opt.Copiers)
+	f := fetching{m: stoppedMemory{memory: s.memory, table: s.table}, threads: threads}
 	room := s.arena.take(fetchRoom(len(threads)))
-	run := func() {
-		runtime.LockOSThread() // its CPU time counts
-		defer runtime.UnlockOSThread()
-		f, began := snapshot.Fetcher{Used: threadTime, Still: true}, threadTime()
-		start := time.Now()
-		f.Use(room)
-		for i := range threads {
-			if time.Since(start) > fetchTime && threadTime()-began > fetchTime {
-				return
-			}
-			f.Run(copiers, &threads[i], &m)
-			f.Keep()
-			done.Add(1)
-		}
-	}
-	err := s.copier.do(run, min(fetchDelay, s.opt.MaxPause))
-	got := int(done.Load())
+	err := s.copier.do(func() { f.run(first, rest, room) }, min(fetchDelay, s.opt.MaxPause))
+	got, more := f.take()
 	switch {
 	case err != nil && !errors.Is(err, errNotInTime):
 		s.problem(err.Error())
 	case got < len(threads):
 		s.problem(fmt.Sprintf("memory that runtimes asked for was not copied in time for %d of %d threads",
 			len(threads)-got, len(threads)))
+	case len(rest) > 0 && more < len(threads):
+		s.problem(fmt.Sprintf("%d of %d threads ran again before it was copied what they wait for: that was read later",
+			len(threads)-more, len(threads)))
 	}
 	for k := range got {
 		t := &s.threads[of[k]]
@@ -157,6 +146,54 @@ func (s *stop) fetch(from int) {
 			s.problem(short.String())
 		}
 	}
+}
+
+// fetching is threads of which Copiers copy, on a thread that may be given up.
+type fetching struct {
+	m       stoppedMemory
+	threads []snapshot.Thread
+	more    []snapshot.Thread // the first of threads, with what the second round added
+	// done and doneMore count threads and more that are copied: they are not touched any more.
+	done, doneMore atomic.Int32
+}
+
+// run lets first copy of each thread, then rest, as far as the time goes.
+func (g *fetching) run(first, rest []snapshot.Copier, room []byte) {
+	runtime.LockOSThread() // its CPU time counts
+	defer runtime.UnlockOSThread()
+	f, began := snapshot.Fetcher{Used: threadTime, Still: true}, threadTime()
+	start := time.Now()
+	late := func() bool { return time.Since(start) > fetchTime && threadTime()-began > fetchTime }
+	f.Use(room)
+	for i := range g.threads {
+		if late() {
+			return
+		}
+		f.Run(first, &g.threads[i], &g.m)
+		f.Keep()
+		g.done.Add(1)
+	}
+	if len(rest) == 0 {
+		return
+	}
+	g.more = slices.Clone(g.threads)
+	for i := range g.more {
+		if late() {
+			return
+		}
+		f.RunMore(rest, &g.more[i], &g.m)
+		f.Keep()
+		g.doneMore.Add(1)
+	}
+}
+
+// take puts what was copied into threads, and returns of how many of them, the first ones, the first copied, and how
+// many the rest.
+func (g *fetching) take() (got, more int) {
+	if more = int(g.doneMore.Load()); more > 0 {
+		copy(g.threads, g.more[:more])
+	}
+	return int(g.done.Load()), more
 }
 
 const (

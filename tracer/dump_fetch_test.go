@@ -151,6 +151,40 @@ func TestCopiedBeforeTheEnd(t *testing.T) {
 	}
 }
 
+// TestLastComesLast: where a Copier of what frames do not need does not end, the frames of all threads are copied.
+func TestLastComesLast(t *testing.T) {
+	c := start(t, "threads", 3, 1)
+	p := openTarget(t, c.pid())
+	hold := make(chan bool)
+	defer close(hold)
+	below := func(n mem.Addr) copyFunc {
+		return func(th *snapshot.Thread, f *snapshot.Fetcher) {
+			sp, _ := th.Registers.SP()
+			f.Fetch(snapshot.Want{Addr: sp - n, Len: 8}) // below the copied stack
+		}
+	}
+	calls := 0
+	last := copyFunc(func(th *snapshot.Thread, f *snapshot.Fetcher) {
+		if calls++; calls == 2 {
+			<-hold
+		}
+		below(2048)(th, f)
+	})
+	s := takeSnapshot(t, p, StopOptions{Copiers: []snapshot.Copier{snapshot.Last{Copier: last}, below(4096)}})
+	problems, ranges := strings.Join(s.Problems, "; "), 0
+	for i := range s.Threads {
+		ranges += len(s.Threads[i].Copied)
+	}
+	if strings.Contains(problems, "not copied in time") {
+		t.Skipf("the CPU was taken from the Copiers: %s", problems)
+	}
+	n := len(s.Threads)
+	if want := fmt.Sprintf("%d of %d threads ran again", n-(ranges-n), n); ranges < n || ranges > n+1 ||
+		!strings.Contains(problems, want) {
+		t.Errorf("%d ranges of %d threads, problems %q; want %d or %d, and %q", ranges, n, problems, n, n+1, want)
+	}
+}
+
 // many are more ranges than a Copier may have, at no memory.
 var many = func() (wants []snapshot.Want) {
 	for i := range 2 * snapshot.CopyBudget.Ranges {

@@ -43,6 +43,7 @@ func (r *registers) read(p *Process, tid int, note *[ptrace.NoteBytes]byte) erro
 	if a == regs.ARM64 {
 		r.pacMask = pac(tid, note)
 	}
+	r.regs.SetVectors(vectors(a, tid, note))
 	r.tp, r.hasTP = a.ThreadPointer(note[:n], tlsNote(a, tid, note))
 	return nil
 }
@@ -56,6 +57,20 @@ func pac(tid int, note *[ptrace.NoteBytes]byte) uint64 {
 		return 0
 	}
 	return regs.ARM64.Order.Uint64(note[8:])
+}
+
+// vectors reads how long the vectors of a stopped thread are, in bytes; 0 where that is not known, or matters to no
+// frame.
+func vectors(a *regs.Arch, tid int, note *[ptrace.NoteBytes]byte) uint64 {
+	typ := a.VectorNote()
+	if typ == 0 {
+		return 0
+	}
+	n, e := ptrace.GetRegset(tid, uintptr(typ), note[:regs.VectorHeader])
+	if e != 0 {
+		return 0
+	}
+	return a.VectorLength(note[:min(n, regs.VectorHeader)])
 }
 
 // tlsNote reads the note with the thread pointers of a stopped thread into note; nil where there is none.

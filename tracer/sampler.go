@@ -59,6 +59,7 @@ type Sampler struct {
 	ended       time.Duration // when the last sample ended
 	writes      int           // registers of targets that were written
 	cpu         int           // one more than the CPU that the OS thread was moved to, 0: it was not
+	keepAway    int           // sleeps for which it is not moved
 	home        unix.CPUSet   // where it may run otherwise
 }
 
@@ -156,8 +157,8 @@ func (l *Sampler) Sleep(d time.Duration, prompt bool) {
 		return
 	}
 	l.disarm()
-	if prompt && l.crowded > 0 {
-		l.crowded--
+	l.crowded, l.keepAway = max(0, l.crowded-1), max(0, l.keepAway-1)
+	if prompt && (l.crowded > 0 || l.cpu != 0) {
 		l.urgency.Begin()
 	} else {
 		l.calm()
@@ -165,10 +166,20 @@ func (l *Sampler) Sleep(d time.Duration, prompt bool) {
 	waited := l.delay.waited()
 	defer func() {
 		if l.delay.waited()-waited > noIdleCPU {
-			l.crowded = crowdedFor
+			l.tooLate()
 		}
 	}()
 	sleep(d)
+}
+
+// tooLate notes that the OS thread had to wait for a CPU. If that is for want of a right to be first, it stays away from
+// the CPUs of those that are sampled: it would get one when the scheduler takes it from them.
+func (l *Sampler) tooLate() {
+	l.crowded = crowdedFor
+	if l.cpu != 0 && !l.urgency.Now() {
+		l.keepAway = crowdedFor
+		l.goHome()
+	}
 }
 
 // Dirty reports, inside of Do, whether something may still be traced.

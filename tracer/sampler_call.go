@@ -91,6 +91,13 @@ func (c *Copy) CutShort() bool {
 	return false
 }
 
+// CallEnded reports whether a thread that was stopped is at the end of a system call that is over and that the stop did
+// not cut. Only x86 shows it.
+func (c *Copy) CallEnded() bool {
+	in, _, known := inCall(c.Thread.Registers)
+	return known && in && !c.CutShort()
+}
+
 // TimerEnded reports whether a thread that was stopped was coming back from a wait that its own time ended:
 // nanosleep, or poll, select, epoll_wait or futex with a limit. The interrupt that wakes us ends such waits
 // too, if their slack has begun; then it is not by chance that the thread is met there. Only amd64 shows it.

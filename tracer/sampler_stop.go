@@ -27,11 +27,11 @@ func (l *Sampler) Stop(w *Watch, c *Copy, table *maps.Table) error {
 	case len(l.interrupted) > 0 || len(l.seized) > 0:
 		return errInterrupted
 	}
+	l.stops = true
+	defer func() { l.stops = false }()
 	if err := l.Seize(w, c, table); err != nil { // the alarm stays set for all Stops: they follow one another
 		return err
 	}
-	l.stops = true
-	defer func() { l.stops = false }()
 	if err := l.interruptSeized(c); err != nil {
 		return err
 	}

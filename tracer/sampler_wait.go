@@ -25,7 +25,7 @@ const (
 // elsewhere reports whether the thread ran last on another CPU than ours: then we may spin. On ours
 // it stops only once we sleep.
 func (l *Sampler) elsewhere(w *Watch) bool {
-	if l.cpu != 0 { // moved to it
+	if l.cpu != 0 && l.stops { // moved to it
 		return false
 	}
 	var here uint32

@@ -1,25 +1,20 @@
 package unwind
 
 import (
-	"encoding/binary"
 	"errors"
 
 	"github.com/fpstack/fpstack/code/arm64"
-	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
 
-// Code of arm64 may put its frame record anywhere into its frame: GCC puts it lowest, clang
-// below the other saved registers, Go below SP. So a step by the record alone tells the
-// caller's PC and frame pointer, but of its SP only a lower bound: the end of the record.
+// Code of arm64 may put its frame record anywhere into its frame ([regs.Record.Anywhere]): GCC puts
+// it lowest, clang below the other saved registers, Go below SP. So a step by the record alone tells
+// the caller's PC and frame pointer, but of its SP only a lower bound: the end of the record.
 // So does a step by LR out of a function that has moved SP. SP is only a bound then, until a
 // frame is found whose CFA does not rest on SP.
 // Source: Procedure Call Standard for the Arm 64-bit Architecture, "The Frame Pointer".
-
-// recordFloats reports whether a record says nothing exact of the caller's SP.
-func recordFloats(a *regs.Arch) bool { return a == regs.ARM64 }
 
 var errLoose = errors.New("CFA rests on SP, which is not known behind a callee without table")
 
@@ -62,6 +57,18 @@ func (c *cursor) functionCode() (code *arm64.Code, start, pc uint64, known bool)
 // setsFP reports whether the function of the top frame has made x29 point to a record of its own: an instruction before
 // the PC does so. Else x29 is that of a function further out, or anything.
 func (c *cursor) setsFP() bool {
+	s := c.at
+	if s == nil {
+		return false
+	}
+	c.reread(s)
+	if !s.setsFPRead {
+		s.setsFP, s.setsFPRead = c.readSetsFP(), true
+	}
+	return s.setsFP
+}
+
+func (c *cursor) readSetsFP() bool {
 	code, start, pc, known := c.functionCode()
 	if code == nil {
 		return false
@@ -80,29 +87,14 @@ func (c *cursor) movesSP() bool {
 
 // entered reports whether a direct call that ends at ra leads to the function of the interrupted
 // frame f: to an address before its PC with no return between the two.
-// Source: Arm Architecture Reference Manual, C6.2: BL, RET.
 func (c *cursor) entered(f *Frame, ra mem.Addr) bool {
-	if c.arch != regs.ARM64 {
+	code, _, pc, _ := c.functionCode()
+	s := c.returnSite(ra)
+	if code == nil || s == nil || s.call.kind != directCall {
 		return false
 	}
-	at, pc := f.Module.Vaddr(ra-4), f.Module.Vaddr(f.PC)
-	text, ok := f.Module.Text(at)
-	if !ok || len(text) < 4 {
-		return false
-	}
-	const bl, ret = 0b100101, 0xd65f03c0
-	word := binary.LittleEndian.Uint32(text)
-	target := at + module.Vaddr(int64(int32(word<<6)>>6)*4)
-	if word>>26 != bl || target > pc || pc-target > prologueWindow {
-		return false
-	}
-	for v := target; v < pc; v += 4 {
-		text, ok := f.Module.Text(v)
-		if !ok || len(text) < 4 || binary.LittleEndian.Uint32(text) == ret {
-			return false
-		}
-	}
-	return true
+	target := pc - uint64(f.PC-s.call.to)
+	return s.call.to <= f.PC && f.PC-s.call.to <= prologueWindow && code.Contains(target) && !code.Returns(target, pc)
 }
 
 // Notes of frames that were found by a frame record which may be another function's.
@@ -114,7 +106,7 @@ const (
 // doubtRecord says what speaks against x29 being that of the top frame's function; "" for nothing.
 func (c *cursor) doubtRecord() string {
 	switch {
-	case !recordFloats(c.arch):
+	case !c.arch.Record.Anywhere:
 		return ""
 	case c.top().Interrupted && c.linkRegisterUnproved():
 		return linkNote

@@ -84,7 +84,7 @@ func (c *cursor) goodRecord(fp, sp mem.Addr) bool {
 // recordRow is a frame record as a row, nil where climb cannot apply one.
 func recordRow(a *regs.Arch) *compiled {
 	width, rec := int64(a.WordSize), a.Record
-	if a.FP == regs.NoReg || rec.SavedFP != 0 || rec.RA != width || recordFloats(a) {
+	if a.FP == regs.NoReg || rec.SavedFP != 0 || rec.RA != width || rec.Anywhere {
 		return nil
 	}
 	return &compiled{origin: FramePointer, record: true, base: a.FP, offset: rec.CFA, low: -rec.CFA,

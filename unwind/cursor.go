@@ -39,7 +39,7 @@ type view struct {
 // doubts are about the registers of the frame last pushed.
 type doubts struct {
 	doubt     uint64 // registers, by DWARF number, that a landing exception may have overwritten
-	spIsBound bool   // SP is only a lower bound: see recordFloats
+	spIsBound bool   // SP is only a lower bound: see regs.Record.Anywhere
 	uncalled  bool   // the function has not begun, and nobody called it: see noteReturn
 }
 

@@ -55,7 +55,7 @@ func (c *cursor) stepFramePointer() *ending {
 	c.regs.Set(c.arch.FP, saved)
 	c.regs.Set(c.arch.SP, uint64(cfa))
 	c.regs.Set(c.arch.PC, uint64(ra))
-	c.spIsBound = recordFloats(c.arch)
+	c.spIsBound = rec.Anywhere
 	if !to.returnable {
 		c.next.Note = uncalledNote
 	}

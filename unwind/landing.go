@@ -15,8 +15,8 @@ import (
 
 // exceptionData are the registers in which a landing place gets its arguments, by DWARF
 // number. Only functions that end by an eh_return save them in their frame.
-// Source: EH_RETURN_DATA_REGNO of gcc's i386 port.
-var exceptionData = map[*regs.Arch][2]uint64{regs.AMD64: {0, 1}, regs.I386: {0, 2}}
+// Source: EH_RETURN_DATA_REGNO of gcc's i386 and aarch64 ports.
+var exceptionData = map[*regs.Arch][2]uint64{regs.AMD64: {0, 1}, regs.I386: {0, 2}, regs.ARM64: {0, 1}}
 
 // landsExceptions reports whether row is of a function that can end by an eh_return.
 func landsExceptions(row *cfi.Row, a *regs.Arch) bool {
@@ -43,24 +43,25 @@ func (c *cursor) inDoubt(row *compiled) bool {
 	return row.CFA.Kind == cfi.Register && row.CFA.Reg < 64 && c.doubt>>row.CFA.Reg&1 == 1
 }
 
-// proveCFA returns the CFA of the top frame, whose table gave cfa on a register in doubt. A
+// proveCFA returns the CFA of the top frame, for which row gave cfa on a register in doubt. A
 // direct call to this function must be before the return address; where one to another
 // function is there, the word above SP is looked for that such a call left. An indirect
 // call proves nothing, and the table is believed.
-func (c *cursor) proveCFA(cfa mem.Addr) mem.Addr {
+func (c *cursor) proveCFA(row *compiled, cfa mem.Addr) mem.Addr {
 	start, ok := c.functionStart()
-	if !ok {
+	slot := c.returnSlot(row, cfa)
+	if !ok || slot == 0 {
 		return cfa
 	}
 	width := mem.Addr(c.arch.WordSize)
-	if direct, here := c.calls(cfa-width, start); here || !direct {
+	if direct, here := c.calls(slot, start); here || !direct {
 		return cfa
 	}
 	sp, _ := c.regs.SP()
 	left := c.search(c.w.modules.Budget())
 	for i, at := 0, sp; i < searchWords && at < c.hi && left(); i, at = i+1, at+width {
 		if _, here := c.calls(at, start); here {
-			return at + width
+			return at - slot + cfa
 		}
 	}
 	c.next.Note = landingNote
@@ -72,12 +73,13 @@ const landingNote = "frames before this one may be missing: an exception is land
 // noteLanding marks the frame to be pushed if the return address of the top frame, whose
 // function lands exceptions, is not behind a call of that function: then it was written
 // over too, and the true one is lost.
-func (c *cursor) noteLanding(cfa mem.Addr) {
+func (c *cursor) noteLanding(row *compiled, cfa mem.Addr) {
 	start, ok := c.functionStart()
-	if !ok {
+	slot := c.returnSlot(row, cfa)
+	if !ok || slot == 0 {
 		return
 	}
-	if direct, here := c.calls(cfa-mem.Addr(c.arch.WordSize), start); direct && !here {
+	if direct, here := c.calls(slot, start); direct && !here {
 		c.next.Note = landingNote
 	}
 }
@@ -98,7 +100,7 @@ func (c *cursor) calls(a, target mem.Addr) (direct, here bool) {
 	if err != nil {
 		return true, false
 	}
-	s := c.returnSite(mem.Addr(v))
+	s := c.returnSite(c.code(v))
 	if s == nil || !c.mayReturn(s) || s.call.kind == noCall {
 		return true, false // no call at all proves that the table is wrong
 	}

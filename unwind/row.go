@@ -62,7 +62,7 @@ func (c *cursor) frame(r *compiled) (mem.Addr, *ending) {
 		return 0, &ending{stop: BadCFA, err: err, blind: true}
 	}
 	if c.inDoubt(r) {
-		cfa = c.proveCFA(cfa)
+		cfa = c.proveCFA(r, cfa)
 	}
 	return cfa, c.checkCFA(cfa, r)
 }
@@ -71,7 +71,7 @@ func (c *cursor) frame(r *compiled) (mem.Addr, *ending) {
 // called.
 func (c *cursor) noteRow(r *compiled, cfa mem.Addr) {
 	if r.lands {
-		c.noteLanding(cfa)
+		c.noteLanding(r, cfa)
 	}
 	c.doubtAfter(r)
 	if r.signal {

@@ -96,6 +96,7 @@ func (c *cursor) stepSignal(s signalSite) *ending {
 		base = mem.Addr(v)
 	}
 	next := regs.New(c.arch)
+	next.SetVectors(c.regs.Vectors())
 	for _, slot := range layout.slots {
 		v, err := c.word(mem.Addr(c.mask(uint64(base) + uint64(layout.base+slot.off))))
 		if err != nil {

@@ -77,6 +77,8 @@ type codeRows struct {
 	codeRead bool
 	bySP     *compiled // the row that rests on SP alone, nil if there is none
 	bySPRead bool
+	// setsFP says that an instruction of the function, before pc, points the frame pointer to a record.
+	setsFP, setsFPRead bool
 }
 
 // codeRow is a row found by reading code, and whether it knows where the function begins.
@@ -320,6 +322,7 @@ func (c *cursor) noteReturn(to *site) {
 	case to.returnable:
 	case c.beginsFunction(to.pc):
 		c.next.Interrupted, c.at, c.uncalled = true, nil, true
+		c.regs.Forget(c.arch.LR) // that it was returned to by, and code before it has overwritten: no caller's
 	default:
 		c.next.Note = uncalledNote
 	}

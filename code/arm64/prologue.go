@@ -21,6 +21,18 @@ func (c *Code) Before(start, pc uint64) Prologue {
 	return p
 }
 
+// Returns reports whether a return is among the instructions of [start, pc), or they cannot all be read.
+func (c *Code) Returns(start, pc uint64) bool {
+	left := c.Budget.Purse()
+	for at := start &^ (size - 1); at < pc; at += size {
+		i, ok := c.at(at)
+		if !ok || i.flow() == flowReturn || !left.Spend(decodeCost) {
+			return true
+		}
+	}
+	return false
+}
+
 // BehindEnd is where the last stretch of code before pc begins: behind the last instruction since lowest that is not
 // followed by the next one, or lowest.
 func (c *Code) BehindEnd(lowest, pc uint64) uint64 {

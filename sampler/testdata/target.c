@@ -8,11 +8,14 @@
 //	forks N           forks N children, vforks and execs N more; each spins 150 ms in work_b
 //	exec PROGRAM ARG  spins 300 ms in work_a, then executes PROGRAM ARG
 //	quick             ends at once
+//	calls             computes some ten microseconds in work_between, then makes a short system call in work_call
+//	callshare         writes the share of time that the calls of that take, and ends
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +41,28 @@ WORK(work_b)
 WORK(burst_a)
 WORK(burst_b)
 WORK(burst_c)
+
+__attribute__((noinline)) void work_between(void) {
+	for (int i = 0; i < 6000; i++) sink += i;
+}
+
+__attribute__((noinline)) void work_call(void) {
+	sink += syscall(SYS_getppid);
+}
+
+static double least(int calls) {
+	double best = 1e9;
+	for (int n = 0; n < 200; n++) {
+		double begin = now(CLOCK_THREAD_CPUTIME_ID);
+		for (int i = 0; i < 50; i++) {
+			work_between();
+			if (calls) work_call();
+		}
+		double took = now(CLOCK_THREAD_CPUTIME_ID) - begin;
+		if (took < best) best = took;
+	}
+	return best;
+}
 
 static void ready(void) {
 	if (write(1, "r", 1) != 1) exit(2);
@@ -87,6 +112,11 @@ int main(int argc, char **argv) {
 		work_b(150);
 		return 0;
 	}
+	if (!strcmp(what, "callshare")) {
+		double with = least(1);
+		printf("%.6f\n", 1 - least(0) / with);
+		return 0;
+	}
 	if (!strcmp(what, "parked"))
 		for (int i = 0; i < x; i++) start(parked);
 	ready();
@@ -109,6 +139,9 @@ int main(int argc, char **argv) {
 			burst_b(0.9);
 			burst_c(0.6);
 			usleep(7000);
+		} else if (!strcmp(what, "calls")) {
+			work_between();
+			work_call();
 		} else if (!strcmp(what, "churn")) {
 			pthread_t t;
 			pthread_create(&t, NULL, spinning, NULL);

@@ -180,6 +180,10 @@ func (c *Core) ofThread(t *thread, x *note) error {
 		t.info = decodeSignal(c.arch, b)
 	case x.owner == "LINUX" && x.typ == c.arch.TLSNote() && x.typ != 0:
 		t.tls, err = x.bytes(c.in, maxStatus)
+	case x.owner == "LINUX" && x.typ == c.arch.VectorNote() && x.typ != 0:
+		var b []byte
+		b, err = x.bytes(c.in, regs.VectorHeader)
+		t.regs.SetVectors(c.arch.VectorLength(b))
 	case x.owner == "LINUX" && x.typ == ntARMPACMask && c.arch == regs.ARM64:
 		var b []byte
 		b, err = x.bytes(c.in, maxStatus)

@@ -79,11 +79,15 @@ func TestNotesOfDropped(t *testing.T) {
 	a := regs.ARM64
 	tls := func(v uint64) []byte { return a.Order.(binary.AppendByteOrder).AppendUint64(nil, v) }
 	d := draw(a).thread(78, 0, at(a, 0x1000, 0x20100)).note("LINUX", a.TLSNote(), tls(0x1110))
+	d.note("LINUX", a.VectorNote(), append(make([]byte, 8), 64, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3))
 	d.thread(78, 0, at(a, 0x1010, 0x20200)).note("LINUX", a.TLSNote(), tls(0x2220))
 	d.note("CORE", ntPRStatus, []byte{1, 2, 3}).note("LINUX", a.TLSNote(), tls(0x3330))
 	s := batch(t, open(t, d.bytes(), Files{}), Wanted{})
 	if len(s.Threads) != 1 || s.Threads[0].TP != 0x1110 {
 		t.Errorf("threads %+v, want one whose thread pointer is 0x1110", s.Threads)
+	}
+	if got := s.Threads[0].Registers.Vectors(); got != 64 {
+		t.Errorf("vectors of %d bytes, want 64", got)
 	}
 }
 

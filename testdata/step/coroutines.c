@@ -31,11 +31,23 @@ NOINLINE void contexts(void) {
 
 // switch_to(save, to): saves what the ABI asks for, and SP; takes up the other's.
 void switch_to(void **save, void *to);
+#ifdef __aarch64__
+// x30 and where it goes on are two words: a function that is entered so has a caller that never called it.
+__asm__(".globl switch_to\n.type switch_to,%function\nswitch_to:\n"
+        "sub sp, sp, #112\nstp x19, x20, [sp]\nstp x21, x22, [sp, #16]\nstp x23, x24, [sp, #32]\n"
+        "stp x25, x26, [sp, #48]\nstp x27, x28, [sp, #64]\nstp x29, x30, [sp, #80]\nstr x30, [sp, #96]\n"
+        "mov x4, sp\nstr x4, [x0]\nmov sp, x1\n"
+        "ldp x19, x20, [sp]\nldp x21, x22, [sp, #16]\nldp x23, x24, [sp, #32]\n"
+        "ldp x25, x26, [sp, #48]\nldp x27, x28, [sp, #64]\nldp x29, x30, [sp, #80]\nldr x4, [sp, #96]\n"
+        "add sp, sp, #112\nret x4\n"
+        ".size switch_to,.-switch_to\n.section .note.GNU-stack,\"\",@progbits\n.text\n");
+#else
 __asm__(".globl switch_to\n.type switch_to,@function\nswitch_to:\n"
         "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\n"
         "mov %rsp,(%rdi)\nmov %rsi,%rsp\n"
         "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\nret\n"
         ".size switch_to,.-switch_to\n.section .note.GNU-stack,\"\",@progbits\n.text\n");
+#endif
 
 static void *mine, *theirs;
 
@@ -50,9 +62,17 @@ NOINLINE void by_hand(long garbage) {
   size_t size = 65536;
   char *stack = malloc(size);
   long *top = (long *)(stack + size - 16);
+#ifdef __aarch64__
+  top -= 2;
+  *--top = 0; // to be a multiple of 16
+  *--top = (long)hand_body;
+  *--top = garbage; // the return address of hand_body
+  for (int i = 0; i < 11; i++) *--top = 0;
+#else
   *top = garbage;               // the return address of hand_body
   *--top = (long)hand_body;
   for (int i = 0; i < 6; i++) *--top = 0;
+#endif
   theirs = top;
   for (int i = 0; i < 4; i++) {
     switch_to(&mine, theirs);

@@ -22,12 +22,16 @@ static void nested(int sig) {
 static void tail(int sig) { raise(SIGUSR2); }
 static void with_info(int sig, siginfo_t *info, void *uc) { sink += work(4) + info->si_signo + (uc != NULL); }
 static void jumping(int sig) { siglongjmp(env, sig); }
-// The word at SP is the return address of the null call: go back there.
+// Go back to where the null call was to return: its address is at SP, or in the link register.
 static void back(int sig, siginfo_t *info, void *ptr) {
   ucontext_t *uc = ptr;
   sink += work(2);
+#ifdef __aarch64__
+  uc->uc_mcontext.pc = uc->uc_mcontext.regs[30];
+#else
   uc->uc_mcontext.gregs[REG_RIP] = *(greg_t *)uc->uc_mcontext.gregs[REG_RSP];
   uc->uc_mcontext.gregs[REG_RSP] += 8;
+#endif
 }
 
 static void install(int sig, void (*f)(int), int flags) {

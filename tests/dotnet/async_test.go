@@ -41,7 +41,7 @@ func TestAsync(t *testing.T) {
 	for _, chain := range waitingChains {
 		want[chain] = n
 	}
-	for _, version := range folders {
+	for _, version := range folders() {
 		for _, moved := range []string{"", "moved"} {
 			t.Run(version+moved, func(t *testing.T) {
 				s := startHost(t, filepath.Join(fetched, version), own, nil, "waiting.dll", fmt.Sprint(n), moved)
@@ -67,7 +67,7 @@ func TestAsyncChurn(t *testing.T) {
 		scans = 400
 	}
 	lines := markedLines(t, "../../testdata/dotnet/waiting.cs")
-	for _, version := range folders {
+	for _, version := range folders() {
 		t.Run(version, func(t *testing.T) {
 			s := startHost(t, filepath.Join(fetched, version), own, nil, "waiting.dll", fmt.Sprint(n), "churn")
 			whole, churned := 0, 0
@@ -146,7 +146,7 @@ var update = flag.Bool("update", false, "save processes of .NET again for tests 
 
 // TestSavedAsync: a saved dump has the async methods that the process had, and what they wait for.
 func TestSavedAsync(t *testing.T) {
-	for _, version := range folders {
+	for _, version := range folders() {
 		t.Run(version, func(t *testing.T) {
 			runtime, to := filepath.Join(fetched, version), filepath.Join(t.TempDir(), "saved")
 			if _, err := os.Stat(runtime); *update && err == nil {
@@ -171,7 +171,7 @@ func TestSavedAsync(t *testing.T) {
 // TestAsyncOfCore: a core has the async methods that the process had, where the file of their assembly is believed;
 // else it says why they are not there.
 func TestAsyncOfCore(t *testing.T) {
-	for _, version := range folders {
+	for _, version := range folders() {
 		t.Run(version, func(t *testing.T) {
 			s := startHost(t, filepath.Join(fetched, version), own, nil, "waiting.dll", "3")
 			core := filepath.Join(t.TempDir(), "core")
@@ -267,4 +267,46 @@ func markedLines(t *testing.T, path string) map[string]int {
 		}
 	}
 	return lines
+}
+
+// TestAsyncServer: a server that waits for messages awaits a sender of the channel that has them, below the host that
+// runs it, which awaits that somebody ends it.
+func TestAsyncServer(t *testing.T) {
+	for _, version := range versions(t) {
+		t.Run(version, func(t *testing.T) {
+			s := start(t, version)
+			s.Stop(t)
+			r := s.runtime(t).(interface {
+				vm.FiberLister
+				vm.FiberStacker
+				Frames(unwind.Site) []profile.Frame
+			})
+			fibers, err := r.Fibers(&snapshot.Snapshot{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			channel := "awaits a sender of a channel"
+			if !strings.HasPrefix(version, "10.") {
+				channel = "awaits a channel" // who reads and who waits for room are alike
+			}
+			found, all := false, ""
+			for _, f := range fibers {
+				var stack unwind.Stack
+				r.FiberStack(f.ID, &stack)
+				var names []string
+				for i := range stack.Frames {
+					for _, x := range r.Frames(stack.Frames[i].Site) {
+						names = append(names, x.Func)
+					}
+				}
+				chain := strings.Join(names, " < ")
+				all += f.State + ": " + chain + "\n"
+				found = found || f.State == channel && strings.Contains(chain, ".ReadAllAsync (async iterator) < ") &&
+					strings.Contains(chain, "ProcessMessages")
+			}
+			if !found {
+				t.Errorf("nothing %s to read all of it:\n%s", channel, all)
+			}
+		})
+	}
 }

@@ -17,7 +17,7 @@ func TestCollected(t *testing.T) {
 	if *full {
 		stops = 5000
 	}
-	for _, version := range folders {
+	for _, version := range folders() {
 		if !*full && version != "9.0.5" {
 			continue
 		}

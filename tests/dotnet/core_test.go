@@ -27,7 +27,7 @@ import (
 // data, and have the names that they have in the process. An assembly of IL alone leaves nothing in the core: it has
 // names and lines where its file is believed, and none, nor others, where it is not.
 func TestCore(t *testing.T) {
-	for _, version := range folders {
+	for _, version := range folders() {
 		t.Run(version, func(t *testing.T) {
 			s := startShapes(t, version, "generic", "catch", "semaphore")
 			s.stopUntil(t, func(_ []string, stacks []profile.Stack) bool {

@@ -30,7 +30,7 @@ func TestPrecompiledLines(t *testing.T) {
 	if *full {
 		least, assemblies = 20000, inLines
 	}
-	for _, version := range folders {
+	for _, version := range folders() {
 		if !*full && version != "10.0.12" {
 			continue
 		}

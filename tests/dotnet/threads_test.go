@@ -10,7 +10,7 @@ import (
 
 // TestThreadNames: a thread has the name that the program gave it, and its number.
 func TestThreadNames(t *testing.T) {
-	for _, version := range folders {
+	for _, version := range folders() {
 		t.Run(version, func(t *testing.T) {
 			s := startShapes(t, version, "named", "generic")
 			shot := s.Stop(t)

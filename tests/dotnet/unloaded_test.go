@@ -25,7 +25,7 @@ func TestUnloaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	methods := map[string]string{"first": "Plugins.Earlier.BeforeAll", "second": "Plugins.Another.AfterThat"}
-	for _, version := range folders {
+	for _, version := range folders() {
 		t.Run(version, func(t *testing.T) {
 			s := startHost(t, filepath.Join(fetched, version), own, []string{"DOTNET_TieredCompilation=0"},
 				"unloaded.dll", folder)

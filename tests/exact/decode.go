@@ -11,6 +11,8 @@ const (
 	jump          // jmp through a register or memory
 	adjust        // moves SP by a distance: sub, add, and, lea d(%rsp), enter
 	syscall_      // enters the kernel
+	reserve       // loads a word that nobody else may write until it is stored
+	store         // stores it, or says that somebody has
 )
 
 // instruction is what the truth needs to know of the code at a PC.
@@ -20,6 +22,8 @@ type instruction struct {
 	// reads says that a call goes to the pop behind it: position-independent code of 386
 	// reads its PC so, and no frame comes of it.
 	reads bool
+	// bits is the instruction itself where it reserves or stores.
+	bits uint32
 }
 
 // maxInstruction is the longest instruction, Intel SDM volume 2, 2.3.11.

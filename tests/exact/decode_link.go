@@ -15,6 +15,10 @@ func decodeARM64(b []byte) instruction {
 		return instruction{kind: ret}
 	case i&0xfefff000 == 0xd61f0000: // br, braa
 		return instruction{kind: jump}
+	case i&0x3fe00000 == 0x08400000, i&0xbfe00000 == 0x88600000: // ldxr, ldaxr; ldxp, ldaxp
+		return instruction{kind: reserve, bits: i}
+	case i&0x3fe00000 == 0x08000000, i&0xbfe00000 == 0x88200000: // stxr, stlxr; stxp, stlxp
+		return instruction{kind: store, bits: i}
 	case i&0xffe0001f == 0xd4000001: // svc
 		return instruction{kind: syscall_, len: 4}
 	case i&0xbf8003ff == 0x910003ff, i&0xbfe003ff == 0x8b2003ff: // add, sub sp, sp

@@ -82,6 +82,13 @@ func TestDecodeARM64(t *testing.T) {
 		0xd10043ff: {kind: adjust}, 0x914007ff: {kind: adjust}, // sub sp, sp, #16; add sp, sp, #1, lsl #12
 		// sub sp, sp, x16; mov sp, x29; stp x29, x30, [sp, #-16]!
 		0xcb3063ff: {kind: adjust}, 0x910003bf: {}, 0xa9bf7bfd: {},
+		// ldxr w1, [x0]; ldaxr x0, [x1]; ldaxp x0, x1, [x2]
+		0x885f7c01: {kind: reserve, bits: 0x885f7c01}, 0xc85ffc20: {kind: reserve, bits: 0xc85ffc20},
+		0xc87f8440: {kind: reserve, bits: 0xc87f8440},
+		// stxr w3, w1, [x0]; stlxr w17, x0, [x1]; stxp w3, x0, x1, [x2]
+		0x88037c01: {kind: store, bits: 0x88037c01}, 0xc811fc20: {kind: store, bits: 0xc811fc20},
+		0xc8230440: {kind: store, bits: 0xc8230440},
+		0x88dffc20: {}, 0x889ffc20: {}, 0x88a07c41: {}, 0x48207c82: {}, // ldar, stlr, cas, casp
 	} {
 		if got := decodeARM64(binary.LittleEndian.AppendUint32(nil, code)); got != want {
 			t.Errorf("%#08x: got %+v, want %+v", code, got, want)
@@ -109,6 +116,8 @@ func TestTruthOfLinks(t *testing.T) {
 	step(other, 0x2004, 0x7ff0)
 	step(call, 0x3000, 0x7ff0)
 	expect("in a call", 0x3000, 0x2008, 0x1004)
+	step(ret, 0x3000, 0x7ff0)
+	expect("a return that has not run", 0x3000, 0x2008, 0x1004)
 	step(ret, 0x2008, 0x7ff0)
 	step(other, 0x200c, 0x8000)
 	expect("behind its frame", 0x200c, 0x1004)
@@ -116,6 +125,25 @@ func TestTruthOfLinks(t *testing.T) {
 	expect("behind a tail call", 0x5000, 0x1004)
 	step(ret, 0x1004, 0x8000)
 	expect("returned", 0x1004)
+
+	step(other, 0x1008, 0x7f00)
+	step(call, 0x2000, 0x7f00) // SP is that of a place which setjmp has noted
+	step(other, 0x2004, 0x7ef0)
+	step(call, 0x6000, 0x7ef0)
+	step(other, 0x6004, 0x7f00) // longjmp
+	if !s.inJump {
+		t.Error("SP went over a frame, and that is no jump")
+	}
+	step(jump, 0x1010, 0x7f00)
+	expect("behind a longjmp", 0x1010)
+
+	step(call, 0, 0x7f00) // through a bad pointer
+	s.signal(s.at, point{0x7000, 0x7800}, 0x9000)
+	s.at = point{0x7000, 0x7800}
+	expect("in a handler", 0x7000, 0x9000, 0, 0x1014)
+	s.at = point{0x1014, 0x7f00}
+	s.sigreturn(s.at, 0)
+	expect("behind a handler that went on elsewhere", 0x1014)
 	if s.Odd != 0 {
 		t.Errorf("%d returns to elsewhere", s.Odd)
 	}

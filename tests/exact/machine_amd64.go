@@ -18,6 +18,12 @@ const (
 // userCS64 is the code segment of 64-bit user code, __USER_CS in linux/arch/x86/include/asm/segment.h.
 const userCS64 = 0x33
 
+// machineState is what is kept of a thread between two steps.
+type machineState struct{}
+
+// passStore does what a step would undo: nothing.
+func (t *thread) passStore() error { return nil }
+
 func isWide(r *unix.PtraceRegs) bool { return r.Cs == userCS64 }
 
 func place(r *unix.PtraceRegs) point { return point{pc: r.Rip, sp: r.Rsp} }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -14,13 +15,14 @@ import (
 
 // Options says what a Run compares and when it ends.
 type Options struct {
-	Every  int    // compare each Every-th instruction; 0 is each
-	Start  uint64 // first instruction to compare
-	Max    int    // end after so many points; 0 is at the program's end
-	Inject int    // send SIGUSR1 at each Inject-th instruction, once a handler is installed; 0 never
-	Fixed  bool   // without address space randomisation
-	Dir    string // working directory; "" is the caller's
-	Keep   int    // misses kept for each symbol and cause; 0 is 2
+	Every  int           // compare each Every-th instruction; 0 is each
+	Start  uint64        // first instruction to compare
+	Max    int           // end after so many points; 0 is at the program's end
+	Limit  time.Duration // end so long after the first point; 0 is no limit
+	Inject int           // send SIGUSR1 at each Inject-th instruction, once a handler is installed; 0 never
+	Fixed  bool          // without address space randomisation
+	Dir    string        // working directory; "" is the caller's
+	Keep   int           // misses kept for each symbol and cause; 0 is 2
 	// Tunables is the program's GLIBC_TUNABLES. With glibc.cpu.hwcaps=-AVX512VL and the like glibc
 	// takes the functions that it would take on a CPU without; "The GNU C Library", Tunables.
 	Tunables string
@@ -46,6 +48,7 @@ type session struct {
 	names   names
 	leader  int
 	peer    peer
+	until   time.Time // zero before the first point, and for no limit
 }
 
 // thread is one stepped thread.
@@ -66,6 +69,7 @@ type thread struct {
 	// swallow counts the stops for signals that Run itself caused and that must not be
 	// delivered, at most; see takeBack.
 	swallow int
+	machineState
 }
 
 // Run steps argv from its exec until it ends or Options.Max is reached. argv[0] is a path.
@@ -120,7 +124,7 @@ func (s *session) kill() {
 	}
 }
 
-// errEnough ends the loop when Options.Max is reached.
+// errEnough ends the loop when Options.Max or Options.Limit is reached.
 var errEnough = errors.New("enough points")
 
 func (s *session) loop() error {

@@ -5,6 +5,7 @@ package exact
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -116,6 +117,9 @@ func (s *session) compareAndResume(t *thread) error {
 			return errEnough
 		}
 	}
+	if s.report.Steps%256 == 0 && !s.until.IsZero() && time.Now().After(s.until) {
+		return errEnough
+	}
 	return s.resume(t, s.injection(t))
 }
 
@@ -130,6 +134,9 @@ func (s *session) injection(t *thread) unix.Signal {
 // resume lets t run one instruction, delivering sig.
 func (s *session) resume(t *thread, sig unix.Signal) error {
 	t.in = t.space.instruction(t.at.pc)
+	if err := t.passStore(); err != nil {
+		return err
+	}
 	t.delivered = sig
 	if sig == 0 && t.atSkip() {
 		t.free = true

@@ -64,6 +64,7 @@ func (t *Truth) clone() *Truth {
 func (t *Truth) step(in instruction, before, after point) {
 	t.steps++
 	switch {
+	case t.link && before == after: // it did not run
 	case in.kind == call && t.link:
 		t.inJump = false
 		t.cur.push(entry{slot: before.sp, addr: before.pc + uint64(in.len)})
@@ -85,9 +86,16 @@ func (t *Truth) step(in instruction, before, after point) {
 		t.inJump = false
 	default:
 		t.settle(after)
-		t.inJump = t.inJump && in.kind != jump
+		if t.inJump && in.kind == jump {
+			t.inJump = false
+			t.land(after.sp)
+		}
 	}
 }
+
+// land drops the frames that control has left for a place with that SP. Where a call pushes nothing, those of calls
+// that were made there have it as their slot, and whoever made a call has a frame.
+func (t *Truth) land(sp uint64) { t.cur.dropBelow(sp+uint64(btoi(t.link)), 0) }
 
 // returned handles ret and ret n.
 func (t *Truth) returned(before, after point) {
@@ -111,7 +119,7 @@ func (t *Truth) linkReturned(after point) {
 		t.Odd++
 		t.cur.pop()
 	default: // it goes on elsewhere: a context is resumed so
-		t.cur.dropBelow(after.sp, 0)
+		t.land(after.sp)
 	}
 }
 
@@ -226,7 +234,9 @@ func (t *Truth) sigreturn(after point, pushed uint64) {
 		if after.sp > t.cur.base {
 			t.moveTo(after.sp)
 		}
-		t.cur.dropBelow(after.sp, 0)
+		if t.cur.dropBelow(after.sp, 0); after.pc != e.addr {
+			t.land(after.sp) // the handler has changed where it leads
+		}
 		return
 	}
 }

@@ -106,17 +106,27 @@ func TestDeadFileSystemRecord(t *testing.T) {
 	}
 }
 
-// TestDeadFileSystemEnds has commands end soon by a signal.
+// TestDeadFileSystemEnds has commands end soon by a signal. Where other programs have the CPUs, what is left to be done
+// may take longer: the best of three counts.
 func TestDeadFileSystemEnds(t *testing.T) {
 	pid, _ := deadFileSystem(t)
 	p := strconv.Itoa(pid)
-	saved := filepath.Join(t.TempDir(), "saved")
+	saved, longest := filepath.Join(t.TempDir(), "saved"), time.Duration(0)
+	defer func() { t.Logf("the longest took %v", longest) }()
 	for _, args := range [][]string{{"-p", p}, {"--waits", "-p", p}, {"hang", "-p", p}, {"doctor", "-p", p},
 		{"record", "-p", p, "-o", os.DevNull}, {"-p", p, "--save", saved}, {"-p", p, "-v", "--no-stop"}} {
 		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 			for _, after := range []time.Duration{50, 300} {
 				after *= time.Millisecond
-				if took, said := endBy(t, exec.Command(fpstack, args...), s, after); took > time.Second {
+				took, said := endBy(t, exec.Command(fpstack, args...), s, after)
+				for range 2 {
+					if took <= time.Second {
+						break
+					}
+					took, said = endBy(t, exec.Command(fpstack, args...), s, after)
+				}
+				longest = max(longest, took)
+				if took > time.Second {
 					t.Errorf("%v: %v after %v: it ended after %v\n%s", args, s, after, took, said)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/sampler"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/vm"
 )
@@ -336,8 +338,14 @@ func recorded(t *testing.T, in interpreter, script string, d time.Duration) *pro
 func (x *target) record(t *testing.T, d time.Duration) *profile.Profile {
 	t.Helper()
 	kinds := vm.NewTable(vm.Kinds, nil)
-	r := sampler.New(sampler.Options{Rate: 199,
-		Runtimes: func(i module.Image) sampler.Runtimes { return kinds.Process(i) }})
+	return x.recordWith(t, d, func(i module.Image) sampler.Runtimes { return kinds.Process(i) })
+}
+
+// recordWith is record with other runtimes.
+func (x *target) recordWith(t *testing.T, d time.Duration,
+	runtimes func(module.Image) sampler.Runtimes) *profile.Profile {
+	t.Helper()
+	r := sampler.New(sampler.Options{Rate: 199, Runtimes: runtimes})
 	defer r.Close()
 	pid := x.PID()
 	x.Close()
@@ -447,26 +455,72 @@ func TestRecording(t *testing.T) {
 		if !*full && !slices.Contains(quick, in.minor) {
 			return // -full has it
 		}
-		p := recorded(t, in, "threads.py", 700*time.Millisecond)
-		with, all := map[string]int64{}, int64(0)
-		for i := range p.Samples {
-			all += p.Value(i)[1]
-			seen := map[string]bool{}
-			for n := p.Samples[i].Stack; n != 0; n = p.Tree.Parent(n) {
-				f := &p.Frames[p.Tree.Frame(n)]
-				name := f.Func[strings.LastIndexByte(f.Func, '.')+1:]
-				if f.Kind == profile.Python && !seen[name] {
-					with[name] += p.Value(i)[1]
-					seen[name] = true
-				}
-			}
-		}
-		for _, name := range []string{"spin", "holds", "wants", "sleeps", "reads", "hashes", "takes", "<module>"} {
-			if with[name] < all/9/2 { // nine threads, each all the time
-				t.Errorf("%s has %v of %v of nine threads", name, time.Duration(with[name]), time.Duration(all))
-			}
-		}
+		checkThreads(t, recorded(t, in, "threads.py", 700*time.Millisecond), 2)
 	})
+}
+
+// checkThreads checks that each function of threads.py has its time in p, or one part of so many.
+func checkThreads(t *testing.T, p *profile.Profile, part int64) {
+	t.Helper()
+	with, all := map[string]int64{}, int64(0)
+	for i := range p.Samples {
+		all += p.Value(i)[1]
+		seen := map[string]bool{}
+		for n := p.Samples[i].Stack; n != 0; n = p.Tree.Parent(n) {
+			f := &p.Frames[p.Tree.Frame(n)]
+			name := f.Func[strings.LastIndexByte(f.Func, '.')+1:]
+			if f.Kind == profile.Python && !seen[name] {
+				with[name] += p.Value(i)[1]
+				seen[name] = true
+			}
+		}
+	}
+	for _, name := range []string{"spin", "holds", "wants", "sleeps", "reads", "hashes", "takes", "<module>"} {
+		if with[name] < all/9/part { // nine threads, each all the time
+			t.Errorf("%s has %v of %v of nine threads", name, time.Duration(with[name]), time.Duration(all))
+		}
+	}
+}
+
+// TestDelayedCopy: what could not be copied of a sleeping thread in time is copied again, also if that never runs.
+func TestDelayedCopy(t *testing.T) {
+	kinds := vm.NewTable(vm.Kinds, nil)
+	x := start(t, harness.Ends(interpreters(t))[0], "threads.py", nil)
+	p := x.recordWith(t, 1500*time.Millisecond, func(i module.Image) sampler.Runtimes {
+		return &delaying{Process: kinds.Process(i), met: map[int]bool{}}
+	})
+	checkThreads(t, p, 4)
+}
+
+// delaying is runtimes that copy nothing of a sleeping thread in time when they are called for it first.
+type delaying struct {
+	*vm.Process
+	mu  sync.Mutex
+	met map[int]bool
+}
+
+func (d *delaying) Copiers() []snapshot.Copier {
+	var all []snapshot.Copier
+	for _, c := range d.Process.Copiers() {
+		all = append(all, delayingCopier{c, d})
+	}
+	return all
+}
+
+type delayingCopier struct {
+	snapshot.Copier
+	of *delaying
+}
+
+func (c delayingCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
+	c.of.mu.Lock()
+	first := t.Registers == nil && !c.of.met[t.TID]
+	c.of.met[t.TID] = c.of.met[t.TID] || first
+	c.of.mu.Unlock()
+	if first {
+		time.Sleep(2 * snapshot.CopyBudget.Time)
+	}
+	c.Copier.Copy(t, f)
 }
 
 // TestNamespace: threads that sleep have their frames in a recording also where the process calls them by other numbers

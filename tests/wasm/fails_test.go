@@ -68,12 +68,21 @@ func (h *target) everyReadFails(snap *snapshot.Snapshot, th *snapshot.Thread) {
 	if err != nil || s.Stop != unwind.Root || !named {
 		h.t.Fatalf("not whole: %v %v %v", err, s.Stop, whole)
 	}
-	cases := 0
+	facts := func(th *snapshot.Thread) []string {
+		return h.runtimes.ThreadFacts(&snapshot.Snapshot{Threads: []snapshot.Thread{*th}})[th.TID].Facts
+	}
+	all, cases := facts(th), 0
+	if len(all) != 1 {
+		h.t.Errorf("of which store it is: %q", all)
+	}
 	try := func(what string, th *snapshot.Thread, m mem.Reader) {
 		cases++
 		s, got, err := h.walk(snap, th, m)
 		if wrong := walked.Less(&s, got, whole, err, lesser); wrong != "" {
 			h.t.Errorf("%s: %s\n%s\nwant\n%s", what, wrong, walked.Show(&s, got, err), walked.Show(nil, whole, nil))
+		}
+		if f := facts(th); len(f) > 0 && !slices.Equal(f, all) {
+			h.t.Errorf("%s: %q, want %q or nothing", what, f, all)
 		}
 	}
 	memory.EachCut(len(th.Copied), 24, func(what string, edit func([]mem.Range) []mem.Range) {

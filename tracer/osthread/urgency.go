@@ -38,6 +38,9 @@ func (u *Urgency) Begin() {
 	u.Refused = !u.now
 }
 
+// Now reports whether it is.
+func (u *Urgency) Now() bool { return u.now }
+
 // End puts it back.
 func (u *Urgency) End() {
 	if u.now {

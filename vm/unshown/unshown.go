@@ -1,9 +1,10 @@
 // Package unshown says which languages' frames are missing from stacks: where an interpreter or
 // a runtime was at work whose own frames nobody reads yet.
 //
-// It looks at the names of native frames and of the modules that they are in. A runtime that is
-// read leaves the table below. It guarantees that a process without such frames gets no
-// note: an idle event loop has no frame of its language on the stack.
+// It looks at the names of native frames and of the modules that they are in, and, where a program has made code that
+// nobody names, at the names that its runtime gives to threads: programs that are built on Electron, and what Deno and
+// Bun compile, have names of their own. A runtime that is read leaves the table below. It guarantees that a process
+// without such frames gets no note: an idle event loop has no frame of its language on the stack.
 package unshown
 
 import (
@@ -26,6 +27,9 @@ type runtime struct {
 	modules []string
 	// programs are whole file names of programs in which a frame without a name counts, as in modules.
 	programs []string
+	// threads are names of threads, at most 15 bytes, that the runtime starts. In a process with such a one code
+	// without a name that was made counts.
+	threads []string
 	// names says that functions have names that other programs may have: they count in modules alone.
 	names bool
 	jit   bool         // frames of the language are machine code, and some are named from tables of it
@@ -43,14 +47,17 @@ var runtimes = []runtime{
 		shows: "jstack %d"},
 	{language: "JavaScript", functions: []string{"v8::internal::Execution::", "Builtins_JSEntry",
 		"Builtins_InterpreterEntry"}, modules: []string{"libv8"},
-		jit: true, kind: profile.JavaScript},
-	{language: "JavaScript", programs: []string{"electron"}, jit: true, kind: profile.JavaScript,
-		why: "Electron builds V8 with compressed pointers and without its debugging symbols"},
-	{language: "JavaScript", programs: []string{"deno"}, jit: true, kind: profile.JavaScript,
-		why: "Deno builds V8 without its debugging symbols; started with --v8-flags=--perf-basic-prof it names them"},
-	{language: "JavaScript", functions: []string{"JSC::"}, programs: []string{"bun"}, jit: true,
-		kind: profile.JavaScript, why: "Bun runs it in JavaScriptCore, which fpstack does not read; started with " +
-			"BUN_JSC_useJITDump=1 it names compiled code"},
+		jit: true, kind: profile.JavaScript, why: "this V8 has no symbols that describe its objects (v8dbg_...)"},
+	{language: "JavaScript", programs: []string{"electron"}, threads: []string{"Chrome_IOThread", "Chrome_ChildIOT"},
+		jit: true, kind: profile.JavaScript, why: "Electron, as all that is built on Chromium, has V8 with " +
+			"compressed pointers and without its debugging symbols"},
+	{language: "JavaScript", programs: []string{"deno"}, threads: []string{"V8 DefaultWorke"},
+		jit: true, kind: profile.JavaScript, why: "this V8 was built without its debugging symbols, as that of Deno; " +
+			"deno with --v8-flags=--perf-basic-prof names them"},
+	{language: "JavaScript", functions: []string{"JSC::"}, programs: []string{"bun"},
+		threads: []string{"JITWorker", "HeapHelper", "ollector Thread"}, jit: true, kind: profile.JavaScript,
+		why: "they run in JavaScriptCore, as in Bun, which fpstack does not read; bun started with " +
+			"BUN_JSC_useJITDump=1 names compiled code"},
 	{language: "Ruby", functions: []string{"rb_vm_exec", "rb_ec_exec_node", "ruby_run_node"},
 		modules: []string{"ruby", "libruby"},
 		shows:   "rbspy snapshot --pid %d"},
@@ -67,21 +74,71 @@ var runtimes = []runtime{
 		jit: true},
 }
 
-// of is the index of the runtime at whose work f shows, -1 for none. module is the file name of f's module.
-func of(f *profile.Frame, module string) int {
+// set has a bit for each of runtimes.
+type set uint32
+
+// signs are runtimes at whose work a frame shows.
+type signs struct {
+	sure set
+	// made is of code without a name that was made: of those whose threads the process has.
+	made set
+}
+
+// byThreads are the runtimes with threads.
+var byThreads = func() (all set) {
+	for i := range runtimes {
+		if len(runtimes[i].threads) > 0 {
+			all |= 1 << i
+		}
+	}
+	return all
+}()
+
+// of are the signs of f. module is the file name of f's module.
+func of(f *profile.Frame, module string) signs {
+	if _, made := f.JITMapping(); made {
+		return signs{made: byThreads}
+	}
 	if f.Kind != profile.Native || f.Func == "" && f.Module < 0 {
-		return -1
+		return signs{}
 	}
 	begins := func(s string) func(string) bool {
 		return func(start string) bool { return strings.HasPrefix(s, start) }
 	}
-	return slices.IndexFunc(runtimes, func(r runtime) bool {
+	i := slices.IndexFunc(runtimes, func(r runtime) bool {
 		inside := slices.ContainsFunc(r.modules, begins(module)) || slices.Contains(r.programs, module)
 		if f.Func == "" {
 			return inside
 		}
 		return (inside || !r.names) && slices.ContainsFunc(r.functions, begins(f.Func))
 	})
+	if i < 0 {
+		return signs{}
+	}
+	return signs{sure: 1 << i}
+}
+
+// ofThread are the runtimes that give a thread that name.
+func ofThread(name string) (out set) {
+	for i := range runtimes {
+		if slices.Contains(runtimes[i].threads, name) {
+			out |= 1 << i
+		}
+	}
+	return out
+}
+
+func (s *signs) add(more signs) { s.sure, s.made = s.sure|more.sure, s.made|more.made }
+
+// in is the first runtime of each language, in a process with threads of those runtimes.
+func (s signs) in(threads set) (out set) {
+	var languages []string
+	for i := range runtimes {
+		if (s.sure|s.made&threads)&(1<<i) != 0 && !slices.Contains(languages, runtimes[i].language) {
+			languages, out = append(languages, runtimes[i].language), out|1<<i
+		}
+	}
+	return out
 }
 
 // note is the sentence about runtime i in a process.
@@ -104,7 +161,8 @@ func note(i int, process string, pid, others int) string {
 
 // InDump returns a sentence for each runtime at work in d, mostly none.
 func InDump(d *profile.Dump) []string {
-	found := make([]bool, len(runtimes))
+	var found signs
+	var threads set
 	named := kinds(0)
 	type function struct {
 		kind   profile.Kind
@@ -112,28 +170,23 @@ func InDump(d *profile.Dump) []string {
 		module int
 	}
 	met := map[function]bool{} // many threads are in few functions
-	var last function
 	for i := range d.Threads {
+		threads |= ofThread(d.Threads[i].Name)
 		frames := d.Threads[i].Stack.Frames
 		for k := range frames {
 			f := &frames[k]
 			is := function{f.Kind, f.Func, f.Module}
-			if is == last && len(met) > 0 {
-				continue
-			}
-			if last = is; met[is] {
+			if met[is] {
 				continue
 			}
 			met[is] = true
 			named.add(f)
-			if r := of(f, moduleName(d.Modules, f.Module)); r >= 0 {
-				found[r] = true
-			}
+			found.add(of(f, moduleName(d.Modules, f.Module)))
 		}
 	}
 	var notes []string
 	for i := range runtimes {
-		if found[i] && !named.shows(&runtimes[i]) {
+		if found.in(threads)&(1<<i) != 0 && !named.shows(&runtimes[i]) {
 			notes = append(notes, note(i, d.Process.Comm, d.Process.PID, 0))
 		}
 	}
@@ -143,43 +196,53 @@ func InDump(d *profile.Dump) []string {
 // InProfile returns a sentence for each runtime at work in p: about the first process where one is, and how many more
 // there are.
 func InProfile(p *profile.Profile) []string {
-	byFrame := make([]uint64, len(p.Frames)) // a bit for each runtime
+	byFrame, some := make([]signs, len(p.Frames)), false
 	named := kinds(0)
 	for i := range p.Frames {
 		named.add(&p.Frames[i])
-		if r := of(&p.Frames[i], moduleName(p.Modules, p.Frames[i].Module)); r >= 0 {
-			byFrame[i] = 1 << r
-		}
+		byFrame[i] = of(&p.Frames[i], moduleName(p.Modules, p.Frames[i].Module))
+		some = some || byFrame[i] != signs{}
 	}
-	if !slices.ContainsFunc(byFrame, func(bits uint64) bool { return bits != 0 }) {
+	if !some {
 		return nil
 	}
-	byNode := make([]uint64, p.Tree.Len())
+	byNode := make([]signs, p.Tree.Len())
 	for n := 1; n < len(byNode); n++ {
 		id := profile.NodeID(n)
-		byNode[n] = byNode[p.Tree.Parent(id)] | byFrame[p.Tree.Frame(id)]
+		byNode[n] = byNode[p.Tree.Parent(id)]
+		byNode[n].add(byFrame[p.Tree.Frame(id)])
+	}
+	threads := map[int]set{}
+	for _, t := range p.Tasks {
+		threads[t.PID] |= ofThread(t.Thread)
+	}
+	var order []profile.Task // of each process the first that was met
+	found := map[int]signs{}
+	for _, s := range p.Samples {
+		t := profile.Task{}
+		if s.Task >= 0 {
+			t = p.Tasks[s.Task]
+		}
+		was, met := found[t.PID]
+		if !met {
+			order = append(order, t)
+		}
+		was.add(byNode[s.Stack])
+		found[t.PID] = was
 	}
 	var notes []string
 	for i := range runtimes {
 		if named.shows(&runtimes[i]) {
 			continue
 		}
-		first, pids := profile.Task{}, map[int]bool{}
-		for _, s := range p.Samples {
-			if byNode[s.Stack]&(1<<i) == 0 {
-				continue
+		var in []profile.Task
+		for _, t := range order {
+			if found[t.PID].in(threads[t.PID])&(1<<i) != 0 {
+				in = append(in, t)
 			}
-			t := profile.Task{}
-			if s.Task >= 0 {
-				t = p.Tasks[s.Task]
-			}
-			if len(pids) == 0 {
-				first = t
-			}
-			pids[t.PID] = true
 		}
-		if len(pids) > 0 {
-			notes = append(notes, note(i, first.Process, first.PID, len(pids)-1))
+		if len(in) > 0 {
+			notes = append(notes, note(i, in[0].Process, in[0].PID, len(in)-1))
 		}
 	}
 	return notes

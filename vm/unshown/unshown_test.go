@@ -8,6 +8,16 @@ import (
 	"github.com/fpstack/fpstack/profile"
 )
 
+// threadOf is the name that a stack gives to its thread, as "name@thread".
+func threadOf(stack []string) string {
+	for _, s := range stack {
+		if name, ok := strings.CutSuffix(s, "@thread"); ok {
+			return name
+		}
+	}
+	return ""
+}
+
 // frames of a stack, innermost first: "function" of the program, "function@module", or "@module" without a name.
 func frames(modules *[]profile.Module, list ...string) []profile.Frame {
 	var out []profile.Frame
@@ -16,8 +26,13 @@ func frames(modules *[]profile.Module, list ...string) []profile.Frame {
 		f := profile.Frame{Index: i, Addr: uint64(i + 1), Func: name, Module: -1}
 		switch module {
 		case "":
+		case "thread":
+			continue
 		case "jit":
 			f.Kind = profile.JIT
+			if name == "" {
+				f.Kind, f.Func = profile.Unknown, profile.JITName("", 0x1000)
+			}
 		default:
 			f.Module = len(*modules)
 			*modules = append(*modules, profile.Module{Path: "/usr/bin/" + module})
@@ -53,16 +68,24 @@ func TestNotes(t *testing.T) {
 		{"Lua", []string{"luaV_execute@redis-server"}, "Lua"},
 		{".NET", []string{"CallDescrWorkerInternal@libcoreclr.so"}, "dotnet-stack report -p 4121"},
 		{"Erlang", []string{"process_main@beam.smp"}, "Erlang"},
-		{"Electron, stripped", []string{"read@libc.so.6", "@electron"}, "Electron builds V8 with compressed pointers"},
-		{"Deno, stripped", []string{"@deno", "__libc_start_main@libc.so.6"}, "Deno builds V8 without"},
+		{"Electron, stripped", []string{"read@libc.so.6", "@electron"}, "has V8 with compressed pointers"},
+		{"Deno, stripped", []string{"@deno", "__libc_start_main@libc.so.6"}, "as that of Deno"},
 		{"Bun, stripped", []string{"@bun"}, "JavaScriptCore"},
 		{"another program with such a name", []string{"@denoise"}, ""},
+		{"built on Electron, of another name", []string{"@jit", "@code", "Chrome_IOThread@thread"}, "Electron"},
+		{"a page in Chromium", []string{"@jit", "@chromium", "Chrome_ChildIOT@thread"}, "Chromium"},
+		{"what Deno compiled", []string{"@jit", "@server", "V8 DefaultWorke@thread"}, "as that of Deno"},
+		{"what Bun compiled", []string{"@jit", "@server", "JITWorker@thread"}, "as in Bun"},
+		{"the same without code that was made", []string{"read@libc.so.6", "@server", "JITWorker@thread"}, ""},
+		{"code that was made, of nobody", []string{"@jit", "@server"}, ""},
+		{"V8 with symbols for functions alone, and its threads", []string{"@jit", "Builtins_JSEntry@lib.so",
+			"V8 DefaultWorke@thread"}, "no symbols that describe its objects"},
 		{"a C program", []string{"main@server", "_start@server"}, ""},
 		{"nothing", nil, ""},
 	} {
 		d := &profile.Dump{Process: profile.Process{PID: 4121, Comm: "prog"}}
 		for range 2 { // two threads alike are reported once
-			d.Threads = append(d.Threads, profile.Thread{TID: 4121,
+			d.Threads = append(d.Threads, profile.Thread{TID: 4121, Name: threadOf(tc.stack),
 				Stack: profile.Stack{Frames: frames(&d.Modules, tc.stack...)}})
 		}
 		got := InDump(d)

@@ -57,6 +57,7 @@ var _ interface {
 	unwind.Identifier
 	unwind.Waypointer
 	snapshot.Copier
+	ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThread // vm.ThreadDescriber
 } = (*Runtime)(nil)
 
 // New returns the Runtime of a process. It reads nothing before Scan.
