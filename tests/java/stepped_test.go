@@ -80,7 +80,8 @@ func TestStepped(t *testing.T) {
 	}
 }
 
-// blobs are the JVM's code by which compiled code gives up its own frame, and one that it returns to, by lower-case name.
+// blobs are the JVM's code by which compiled code gives up its own frame, and one that it returns to, by parts of
+// lower-case names.
 var blobs = map[string][]string{
 	"r": {"uncommontrapblob", "uncommon_trap"}, "l": {"deoptimizationblob", "deopt_blob", "deopt blob"},
 }
