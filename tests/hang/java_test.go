@@ -82,6 +82,23 @@ func TestJavaHangs(t *testing.T) {
 	})
 }
 
+// TestJavaWaits: what a JVM waits for that is no deadlock: its own code where it waits is named, and who or what for.
+func TestJavaWaits(t *testing.T) {
+	for _, row := range []struct{ kind, verdict, where, wait string }{
+		{"starves", "waits in java.util.concurrent.FutureTask.get", "in Hangs.orders (Hangs.java:", "FutureTask 0x"},
+		{"joins", "waits in java.util.concurrent.CountDownLatch.await", "in Hangs.lambda$joins$", "to end"},
+		{"promises", "waits in java.util.concurrent.CompletableFuture.get", "in Hangs.promises (Hangs.java:",
+			"CompletableFuture 0x"},
+	} {
+		t.Run(row.kind, func(t *testing.T) {
+			t.Parallel()
+			pid := strconv.Itoa(startJava(t, "Hangs", row.kind))
+			has(t, said(t, "hang", "-p", pid), row.verdict, row.where)
+			has(t, said(t, "-p", pid), row.wait)
+		})
+	}
+}
+
 // TestJavaTestHangs: `run` names the test that hangs, by class and method, as JUnit runs it.
 func TestJavaTestHangs(t *testing.T) {
 	jars, _ := filepath.Glob("../../testdata/bin/java/jars/junit-platform-console-standalone-*.jar")

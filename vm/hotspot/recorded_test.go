@@ -155,3 +155,23 @@ func TestNear(t *testing.T) {
 		t.Error("no frame is known by the nearest place")
 	}
 }
+
+// TestProved: a place in the code cache where Copy or a walk has found code is proved to be code, wherever the mappings
+// end that were read last; a place that nobody has looked at is not.
+func TestProved(t *testing.T) {
+	open(t, "ring-25-tiered", func(name string, p *process) {
+		r := p.begin(p.running)
+		var at mem.Addr
+		for _, f := range p.stacks(r, p.running, same)[0].Frames {
+			if j := r.jvm.Load(); j.stubs(f.LookupPC()) && r.known.start(j, f.LookupPC()) != 0 {
+				at = f.LookupPC()
+			}
+		}
+		if region, ok := r.Region(at); !ok || !region.Proved {
+			t.Errorf("%s: %#x is of %+v, %t: want it proved", name, uint64(at), region, ok)
+		}
+		if region, ok := p.begin(p.running).Region(at); !ok || region.Proved {
+			t.Errorf("%s: %#x is of %+v, %t, and nobody has looked: want it not proved", name, uint64(at), region, ok)
+		}
+	})
+}

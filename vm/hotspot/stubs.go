@@ -95,8 +95,8 @@ func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err 
 	return next, false, nil
 }
 
-// replacesFrames reports whether a stub has taken down the frame of code that is given up, to build others in its place:
-// what is on the stack is no frame until they are there.
+// replacesFrames reports whether a stub has taken down the frame of code that is given up, to build others in its
+// place: what is on the stack is no frame until they are there.
 // Source: generate_deopt_blob and generate_uncommon_trap_blob in src/hotspot/cpu/x86/sharedRuntime_x86_64.cpp.
 func (s *step) replacesFrames(b *codecache.Blob) bool {
 	const longest, near = 8 << 10, 16
