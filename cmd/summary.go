@@ -186,8 +186,8 @@ func callEnds(s *sampler.Stats) string {
 	if s.CallEnds < 10 || s.CallEnds*50 < s.Stops {
 		return ""
 	}
-	return were(s.CallEnds, "sample") + " taken at the end of a system call, which may have begun while the thread was " +
-		"being stopped: such calls took less than is shown"
+	return were(s.CallEnds, "sample") + " taken at the end of a system call, which may have begun while the thread " +
+		"was being stopped: such calls took less than is shown"
 }
 
 // unseen says what ended between two samples, "" for nothing.

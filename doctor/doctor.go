@@ -108,8 +108,8 @@ func Judge(f *Facts, place Place) []Gate {
 	if !f.Exists {
 		return gates
 	}
-	gates = append(gates, f.uid(place), f.capability(place), f.userNamespace(place), f.pidNamespace(), f.dumpable(place),
-		f.moreCapabilities(place), f.yama(place), f.files(place), f.securityModule(place), f.tracer())
+	gates = append(gates, f.uid(place), f.capability(place), f.userNamespace(place), f.pidNamespace(),
+		f.dumpable(place), f.moreCapabilities(place), f.yama(place), f.files(place), f.securityModule(place), f.tracer())
 	if f.Refused && culprit(gates) == nil {
 		gates = append(gates, f.unexplained(place))
 	}
@@ -160,8 +160,8 @@ func (f *Facts) unexplained(place Place) Gate {
 	g := Gate{Name: "answer", State: Closed,
 		Says: "the kernel refused for a reason that cannot be seen from here", Remedy: place.allowPtrace()}
 	if f.capable() { // to ask for it would not help
-		g.Remedy = "CAP_SYS_PTRACE is effective already: the process may be of a user namespace outside of ours, or a " +
-			"security module refuses; run fpstack on the host."
+		g.Remedy = "CAP_SYS_PTRACE is effective already: the process may be of a user namespace outside of " +
+			"ours, or a security module refuses; run fpstack on the host."
 	}
 	return g
 }
