@@ -39,7 +39,7 @@ var vocabulary = []string{"mem", "regs", "maps", "work"}
 // bound are the rooms that may use unsafe, system calls and files for Linux alone.
 var bound = []string{"early", "tracer", "tracer/breakable", "procfs/procfile", "waits/live", "hang/supervise",
 	"outfile", "tests/agent", "tests/dotnet", "tests/door", "tests/exact", "tests/hang", "tests/java", "tests/live",
-	"tests/manners", "tests/python", "tests/run", "tests/rust", "tests/v8", "tests/verdict", "tests/wasm",
+	"tests/cxx", "tests/manners", "tests/python", "tests/run", "tests/rust", "tests/v8", "tests/verdict", "tests/wasm",
 	"scripts/bench", "scripts/vm"}
 
 // forTests are modules that tests may import, by room.
@@ -426,6 +426,24 @@ func TestPurePackagesAreTheSameEverywhere(t *testing.T) {
 			if len(p.CFiles) > 0 {
 				t.Errorf("%s has C files %v: fpstack is built without cgo", p.room(), p.CFiles)
 			}
+		}
+	}
+}
+
+// TestBudgetsAreShares: the work of a run is bounded once, by the command: what reads targets gets a share of that, so
+// that the run's limit and Ctrl-C reach all of it.
+func TestBudgetsAreShares(t *testing.T) {
+	for _, name := range written(t) {
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "tests/") ||
+			strings.HasPrefix(name, "cmd/") || strings.HasPrefix(name, "work/") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "work.New(") {
+			t.Errorf("%s makes a budget of its own", name)
 		}
 	}
 }

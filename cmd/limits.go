@@ -45,9 +45,15 @@ func (a *app) checkLimits(c *cobra.Command, args []string) error {
 	if err == nil {
 		err = checkProc(c)
 	}
-	if err != nil && (c.Name() == "run" || a.runs) {
+	runs := c.Name() == "run" || a.runs
+	switch {
+	case err != nil && runs:
 		a.complain(err)
 		return statusError(supervise.Failed)
+	case err == nil && runs:
+		a.watchSpace(supervise.Failed)
+	case err == nil:
+		a.watchSpace(2)
 	}
 	return err
 }

@@ -120,7 +120,8 @@ func covered(arch string) string {
 	case "amd64":
 		return `native programs of amd64 and 386
        JavaScript (Node.js 16 to 26), Python (CPython 3.8 to 3.15), .NET 8 to 10, Java 8 to 28 (HotSpot),
-       WebAssembly (wasmtime), Go's goroutines, tasks of tokio;
+       WebAssembly (wasmtime), Go's goroutines, tasks of tokio,
+       coroutines of C++20;
        perf maps and jitdumps`
 	case "386":
 		return "native programs of 386"

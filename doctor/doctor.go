@@ -109,7 +109,8 @@ func Judge(f *Facts, place Place) []Gate {
 		return gates
 	}
 	gates = append(gates, f.uid(place), f.capability(place), f.userNamespace(place), f.pidNamespace(),
-		f.dumpable(place), f.moreCapabilities(place), f.yama(place), f.files(place), f.securityModule(place), f.tracer())
+		f.dumpable(place), f.moreCapabilities(place), f.yama(place), f.files(place), f.securityModule(place),
+		f.tracer())
 	if f.Refused && culprit(gates) == nil {
 		gates = append(gates, f.unexplained(place))
 	}

@@ -91,16 +91,21 @@ func TestTaskOfAThread(t *testing.T) {
 		kind   Kind
 		want   string
 		shared bool // another one waits for a time
+		by     []string
 	}{
 		{"nobody sets it", profile.FiberFuture, source, false, Waiting,
-			"waits for 1 async call in Shop.FetchRow (a.cs:1) for Shop.Checkout (a.cs:3) [awaits a result]", false},
-		{"beside a heartbeat", profile.FiberFuture, source, true, Waiting, "[awaits a result]", true},
-		{"a timer may set it", profile.FiberFuture, source, true, Unknown, "which a timer of its own may end", false},
+			"waits for 1 async call in Shop.FetchRow (a.cs:1) for Shop.Checkout (a.cs:3) [awaits a result]", false, nil},
+		{"a branch of several", profile.FiberFuture, source[:1], false, Waiting,
+			"waits for 1 async call in Shop.FetchRow (a.cs:1) for Shop.Checkout (a.cs:2) [awaits a result]", false,
+			[]string{"Shop.Both", "Shop.Checkout"}},
+		{"beside a heartbeat", profile.FiberFuture, source, true, Waiting, "[awaits a result]", true, nil},
+		{"a timer may set it", profile.FiberFuture, source, true, Unknown, "which a timer of its own may end", false,
+			nil},
 		{"it sleeps", profile.FiberTimer, source, true, Unknown, "waits for async functions, and these for a time",
-			false},
+			false, nil},
 		{"a host", profile.FiberFuture, []string{
 			"Microsoft.Extensions.Hosting.HostingAbstractionsHostExtensions.WaitForShutdownAsync (async)", "Shop.Main"},
-			false, Unknown, "waits for a signal that ends it", false},
+			false, Unknown, "waits for a signal that ends it", false, nil},
 	} {
 		c := blockedOn(profile.Wait{Sort: profile.SortTask, Kind: "a task", Mode: profile.WaitAny,
 			Text: "waits for a task"})
@@ -110,6 +115,11 @@ func TestTaskOfAThread(t *testing.T) {
 			f, s := call(row.wait, "awaits a result", row.stack...)
 			f.ID = 1
 			d.Fibers, d.FiberStacks = []profile.Fiber{f}, []profile.FiberStack{s}
+			if row.by != nil {
+				by, s := call(profile.FiberFuture, "awaits all of several tasks", row.by...)
+				by.ID, by.Stack, d.Fibers[0].AwaitedBy = 5, 1, []uint64{5}
+				d.Fibers, d.FiberStacks = append(d.Fibers, by), append(d.FiberStacks, s)
+			}
 			if row.shared {
 				f, s := call(profile.FiberTimer, "awaits a timer", "Shop.Beat")
 				f.ID, f.Stack = 2, 1

@@ -101,6 +101,30 @@ func (j *judging) task(s *sink, w *profile.Wait) {
 	}
 }
 
+// maxOutwards bounds the chains that are followed to the functions that wait for something in the end.
+const maxOutwards = 256
+
+// outwards are the functions of f, innermost first, and behind them those that wait for it: of several that do, or of
+// one that waits for several, the first.
+func outwards(d *profile.Dump, f *profile.Fiber) (frames []profile.Frame) {
+	seen := map[uint64]bool{}
+	for f != nil && !seen[f.ID] && len(seen) < maxOutwards {
+		seen[f.ID] = true
+		if s := fiberStack(d, f); s != nil {
+			frames = append(frames, s.Frames...)
+		}
+		next := -1
+		if len(f.AwaitedBy) > 0 {
+			by := f.AwaitedBy[0]
+			next = slices.IndexFunc(d.Fibers, func(f profile.Fiber) bool { return f.ID == by && f.IsAsync() })
+		}
+		if f = nil; next >= 0 {
+			f = &d.Fibers[next]
+		}
+	}
+	return frames
+}
+
 // awaiting says what async functions of process pid wait for, by the first that is the user's own, and which of its own
 // functions waits for that in the end; "" for nothing.
 func (j *judging) awaiting(pid int) string {
@@ -116,7 +140,7 @@ func (j *judging) awaiting(pid int) string {
 		}
 	}
 	words := text.Count(n, f.Kind) + " in " + place(frame)
-	for _, outer := range slices.Backward(fiberStack(of.dump, f).Frames) {
+	for _, outer := range slices.Backward(outwards(of.dump, f)) {
 		if isOwn(of.dump, &outer) {
 			if outer.Func != frame.Func {
 				words += " for " + place(&outer)

@@ -15,7 +15,7 @@ var foreignFiles = []string{"/usr/include/", "/usr/src/", "/usr/lib/", "/usr/loc
 	"/pkg/mod/", "/site-packages/", "/dist-packages/", "/lib/python", "/node_modules/", "node:", "internal/",
 	"/rustc/", "/.cargo/registry/", "/python-build", "<frozen ", "/glibc", "/sysdeps/", "/nptl/", "/gcc-", "/gtest",
 	"/bin/",
-	"/deps/uv/", "/deps/v8/", "/_pytest/", "_testmain.go", "/jest", "java.base/", "/_/src/", "./nptl", "../sysdeps"}
+	"/deps/uv/", "/deps/v8/", "/_pytest/", "_testmain.go", "java.base/", "/_/src/", "./nptl", "../sysdeps"}
 
 // foreignFunctions are how names of functions begin that are no user's own.
 var foreignFunctions = []string{"runtime.", "testing.", "internal/", "sync.", "syscall.", "os.", "net.", "net/http.",

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"fmt"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -36,10 +37,17 @@ func TestCallShare(t *testing.T) {
 }
 
 // TestCallsOfSeveral has three threads on as many CPUs, each in a call for a tenth of its time. From another CPU each
-// is met at the end of a call. The OS thread can be beside one of them at a time.
+// is met at the end of a call. The OS thread can be beside one of them at a time. At less than 40 samples a second it
+// does not sleep by itself all the time between two rounds.
 func TestCallsOfSeveral(t *testing.T) {
+	for _, rate := range []float64{19, 99} {
+		t.Run(fmt.Sprint(rate), func(t *testing.T) { callsOfSeveral(t, rate) })
+	}
+}
+
+func callsOfSeveral(t *testing.T, rate float64) {
 	const work, call = 0x2000, 0x3000
-	f := newFake(20 * time.Second)
+	f := newFake(time.Duration(2000 / rate * float64(time.Second)))
 	p := f.process(1)
 	for tid := 1; tid <= 3; tid++ {
 		p.threads[tid] = func(now time.Duration) view {
@@ -50,7 +58,7 @@ func TestCallsOfSeveral(t *testing.T) {
 			return v
 		}
 	}
-	got, s, _ := drawn(t, f, Options{Rate: 99})
+	got, s, _ := drawn(t, f, Options{Rate: rate})
 	for tid := 1; tid <= 3; tid++ {
 		samples, wall, cpu := amounts(got, tid, call)
 		allSamples, allWall, allCPU := amounts(got, tid, 0)
@@ -63,6 +71,9 @@ func TestCallsOfSeveral(t *testing.T) {
 				t.Errorf("thread %d: got %.3f of its time in calls, want 0.1 ± 0.05", tid, share)
 			}
 		}
+	}
+	if f.nears < int(s.Ticks)*8/10 {
+		t.Errorf("the OS thread was moved for %d of %d rounds", f.nears, s.Ticks)
 	}
 	if s.CallEnds > s.Stops/50 {
 		t.Errorf("%d of %d stops count at the end of a call", s.CallEnds, s.Stops)

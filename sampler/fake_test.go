@@ -94,7 +94,7 @@ func (f *fake) Do(do func()) (err error) {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%v", v)
 		}
-		f.dirty = false
+		f.dirty, f.beside = false, nil
 		f.GiveUp()
 	}()
 	do()

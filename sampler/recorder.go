@@ -230,7 +230,7 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 			due = plan.next(r.sys.Now(), plan.number+1)
 			continue
 		}
-		if !r.rest(ctx, due) {
+		if !r.rest(ctx, due-k.lead()) {
 			break
 		}
 		if err := r.sys.Do(func() { due = r.burst(ctx, due) }); err != nil {

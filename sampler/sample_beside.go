@@ -1,6 +1,10 @@
 package sampler
 
-import "github.com/fpstack/fpstack/tracer"
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/tracer"
+)
 
 // A request to stop a thread that runs on another CPU takes effect when an interrupt has come there, some 2 us later,
 // or 20 if the CPU is a virtual one, or at the end of its next system call if that is sooner. A thread that makes a
@@ -21,6 +25,8 @@ const (
 	nearStay = 8
 	// maxNear is how many threads may be due in a round for it to be made on the CPU of one of them.
 	maxNear = 32
+	// nearLead is how long before a round the OS thread goes there, if it has not slept by itself since the last.
+	nearLead = 2 * time.Millisecond
 )
 
 // beside is which thread the OS thread sleeps beside.
@@ -61,6 +67,14 @@ func (k *ticker) calls(t *thread, c *tracer.Copy, s *stop) (ended bool) {
 	}
 	n.met = append(n.met, t)
 	return ended
+}
+
+// lead is how long before a round the OS thread is to be there.
+func (k *ticker) lead() time.Duration {
+	if n := &k.beside; k.dense() || n.many || len(n.met) == 0 {
+		return 0
+	}
+	return nearLead
 }
 
 // approach moves the OS thread, which sleeps next, to the CPU of a thread that makes many calls.

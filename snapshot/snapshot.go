@@ -146,6 +146,17 @@ type Thread struct {
 	KernelWorker bool
 }
 
+// SP is the stack pointer of t: that of its stop, else where its call says; false if neither is known.
+func (t *Thread) SP() (mem.Addr, bool) {
+	switch {
+	case t.Registers != nil:
+		return t.Registers.SP()
+	case t.Syscall != nil:
+		return t.Syscall.SP, true
+	}
+	return 0, false
+}
+
 // InnerTID is the id of the thread as its process calls it.
 func (t *Thread) InnerTID() int { return cmp.Or(t.Inner, t.TID) }
 

@@ -58,3 +58,77 @@ func TestRecordOfAnother(t *testing.T) {
 		})
 	}
 }
+
+// Where glibc's swapcontext runs, x30 holds a place in it, and its return address is in the context that it writes: its
+// table says x30 all the same.
+func TestReturnAddressIsKept(t *testing.T) {
+	a := regs.ARM64
+	d := newDrawn(a)
+	d.tables = &ehFrame{order: a.Order}
+	cie := d.tables.cie("zR", 30, defCFA, 31, 0)
+	d.tables.fde(cie, 0x10100, 36)
+	d.tables.fde(cie, 0x10200, 16, undefined, 30)
+	d.callTo(0x208, 0x100)
+	// stp xzr, x30, [x0, #184]; adr x30, #24; add x2, x0, #40; mov x0, #0; nop; nop; ret; mov x30, x1; ret
+	d.putARM64(0x100, 0xa90bf81f, 0x100000de, 0x9100a002, 0xd2800000, armNop, armNop, armRet, 0xaa0103fe, armRet)
+	d.stack.Label("context").Skip(24).Word(0x10208) // 192 bytes into it
+	context := uint64(d.stack.Addr("context"))
+	for _, pc := range []uint64{0x10100, 0x10104, 0x10108, 0x1010c, 0x10110, 0x1011c} {
+		set := map[regs.Reg]uint64{regs.ARM64PC: pc, regs.ARM64SP: stackBase + 0x1000, regs.ARM64LR: 0x1011c,
+			0: context, 2: context + 40}
+		if pc < 0x10108 {
+			set[regs.ARM64LR] = 0x10208
+		}
+		if pc > 0x1010c {
+			set[0] = 0
+		}
+		if pc == 0x1011c { // where it is returned to, from another context
+			set[1], set[2] = 0x10208, 0
+		}
+		s := d.walk(t, unwind.Options{}, set)
+		if len(s.Frames) != 2 || s.Frames[1].PC != 0x10208 || s.Stop != unwind.Root {
+			t.Errorf("at %#x: got %s (%v), want 0x10208 and the root behind it", pc, show(s), s.Err)
+		}
+	}
+}
+
+// What ends a context of makecontext is returned to, and has no caller; x30 is as some function left it that ran since.
+func TestEndOfContext(t *testing.T) {
+	a := regs.ARM64
+	d := newDrawn(a)
+	d.tables = &ehFrame{order: a.Order}
+	cie := d.tables.cie("zR", 30, defCFA, 31, 0)
+	d.tables.fde(cie, 0x10100, 16, defCFAOffset, 32, offset|30, 3)
+	d.tables.fde(cie, 0x10200, 16)
+	d.tables.fde(cie, 0x10300, 16)
+	d.callTo(0x208, 0x100)
+	d.stack.Skip(1).Word(0x10300).Skip(2)
+	s := d.walk(t, unwind.Options{}, map[regs.Reg]uint64{regs.ARM64PC: 0x10108, regs.ARM64SP: stackBase + 0x1000,
+		regs.ARM64LR: 0x10208})
+	if got, want := show(s), "0x10108(context) 0x10300(cfi) root"; got != want {
+		t.Errorf("got  %s (%v)\nwant %s", got, s.Err, want)
+	}
+}
+
+// A handler of which nothing else is known returns to where the kernel let x30 point.
+func TestHandlerThatNeverReturns(t *testing.T) {
+	a := regs.ARM64
+	d := newDrawn(a)
+	for i := range d.code {
+		d.code[i] = 0 // udf
+	}
+	d.tables = &ehFrame{order: a.Order}
+	cie := d.tables.cie("zR", 30, defCFA, 31, 0)
+	d.tables.fde(cie, 0x10900, 16, undefined, 30)
+	d.putARM64(0x300, 0xd2801168, 0xd4000001)        // mov x8, #139; svc #0
+	d.putARM64(0x800, armNop, armLoop)               // the handler
+	d.stack.Skip(39).Skip(29).Ref("record").Word(0)  // siginfo, ucontext to x0; to x29, x30
+	d.stack.Ref("interrupted").Word(0x10904).Skip(4) // sp, pc
+	d.stack.Label("record").Word(0).Word(0x10904)
+	d.stack.Label("interrupted").Skip(8)
+	s := d.walk(t, unwind.Options{}, map[regs.Reg]uint64{regs.ARM64PC: 0x10804, regs.ARM64SP: stackBase + 0x1000,
+		regs.ARM64FP: uint64(d.stack.Addr("record")), regs.ARM64LR: 0x10300})
+	if got, want := show(s), "0x10804(context) 0x10300(link register) 0x10904(context) root"; got != want {
+		t.Errorf("got  %s (%v)\nwant %s", got, s.Err, want)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/unwind/cfi"
 )
 
 // stepAuto steps to the caller in the order of what is surest: a signal frame by its bytes, a
@@ -40,6 +41,11 @@ func (c *cursor) stepTable(s *site) *ending {
 			return nil
 		}
 	}
+	// What x30 holds is no return address where hand-written code of glibc uses it for something else, and keeps its
+	// own in memory: its tables do not say so.
+	if c.linkDoubted(s) && c.stepCode(s, unsure) {
+		return nil
+	}
 	uncalled := c.uncalled
 	e := c.apply(&s.table, uncalled)
 	switch {
@@ -61,6 +67,20 @@ func (c *cursor) stepTable(s *site) *ending {
 		return nil
 	}
 	return e
+}
+
+// linkDoubted reports whether a table has the return address in the link register, and no call precedes what is there.
+func (c *cursor) linkDoubted(s *site) bool {
+	if c.arch.LR == regs.NoReg || s.row == nil || s.row.RA.Kind != cfi.Unspecified || !c.top().Interrupted ||
+		!hasCode(c.arch) {
+		return false
+	}
+	v, ok := c.regs.Get(c.arch.LR)
+	if !ok || c.code(v) == 0 {
+		return false
+	}
+	to := c.returnSite(c.code(v))
+	return to == nil || !c.mayReturn(to)
 }
 
 // underSignal reports whether a function that pclntab calls the outermost of its stack returns to a

@@ -15,7 +15,7 @@ func TestLanding(t *testing.T) {
 		a       *regs.Arch
 		fp, ra  byte // DWARF numbers
 		sp      byte
-		program []byte // of the unwinder: CFA = SP+64, both registers of the landing place saved, frame pointer, return address
+		program []byte // of the unwinder: CFA = SP+64; saved are return address, frame pointer, and what landing takes
 		caller  []byte // CFA = frame pointer+32, the record 32 below it, so that the return address is 24 below
 	}{
 		{regs.AMD64, 6, 16, 7, []byte{defCFA, 7, 64, offset | 16, 1, offset | 6, 2, offset | 0, 3, offset | 1, 4},
@@ -35,7 +35,8 @@ func TestLanding(t *testing.T) {
 			d.callTo(0x208, 0x100)
 			d.callTo(0x308, 0x200)
 			d.callTo(0x508, 0x400)
-			// The unwinder's frame of 64 bytes, with the frame pointer of the landing place; its caller's; the landing place's.
+			// The unwinder's frame of 64 bytes, with the frame pointer of the landing place; its caller's; the
+			// landing place's.
 			d.stack.Skip(6).Ref("landing").Word(0x10208)
 			d.stack.Word(0).Word(0x10308).Skip(2)
 			d.stack.Label("landing").Word(0).Word(0x10508).Skip(2)

@@ -322,6 +322,7 @@ func (c *cursor) noteReturn(to *site) {
 	case to.returnable:
 	case c.beginsFunction(to.pc):
 		c.next.Interrupted, c.at, c.uncalled = true, nil, true
+		c.regs.Forget(c.arch.LR) // that it was returned to by, and code before it has overwritten: no caller's
 	default:
 		c.next.Note = uncalledNote
 	}

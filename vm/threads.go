@@ -1,6 +1,8 @@
 package vm
 
 import (
+	"slices"
+
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
@@ -13,7 +15,7 @@ type ThreadDescriber interface {
 }
 
 // ThreadFacts is what the runtimes of the process know of the threads of s, by their ids. Of several that know a thread
-// it is that of the first.
+// it is what the first says, and the facts of the others.
 func (p *Process) ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThread {
 	out := map[int]profile.RuntimeThread{}
 	for _, r := range p.all {
@@ -23,9 +25,11 @@ func (p *Process) ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThrea
 		}
 		p.keep(module.Guard(r.String(), func() error {
 			for tid, f := range d.ThreadFacts(s) {
-				if _, known := out[tid]; !known {
-					out[tid] = f
+				if had, known := out[tid]; known {
+					had.Facts = slices.Concat(had.Facts, f.Facts)
+					f = had
 				}
+				out[tid] = f
 			}
 			return nil
 		}))

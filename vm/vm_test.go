@@ -10,6 +10,7 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
@@ -105,6 +106,36 @@ func TestTwoInOne(t *testing.T) {
 	p.Meet(set.Find(1 << 30))
 	if n := len(p.All()); n != 2 || !errors.Is(p.Err(), broken) {
 		t.Errorf("%d runtimes, %v; want 2 and %v", n, p.Err(), broken)
+	}
+}
+
+// knowing is a runtime that knows something of thread 7.
+type knowing struct {
+	fake
+	profile.RuntimeThread
+}
+
+func (k knowing) ThreadFacts(*snapshot.Snapshot) map[int]profile.RuntimeThread {
+	return map[int]profile.RuntimeThread{7: k.RuntimeThread}
+}
+
+// TestThreadFacts: of a thread that several runtimes know the facts of all are told, and the name of the first.
+func TestThreadFacts(t *testing.T) {
+	set, _, image := program(t)
+	var kinds []vm.Kind
+	for _, known := range []profile.RuntimeThread{
+		{Language: "Python", Name: "worker", Facts: []string{"holds the GIL"}},
+		{Language: "WebAssembly", Facts: []string{"of store 1"}}} {
+		kinds = append(kinds, vm.Kind{Name: known.Language,
+			New: func(m *module.Module, _ module.Image) (unwind.Runtime, error) {
+				return knowing{fake{m}, known}, nil
+			}})
+	}
+	p := vm.NewTable(kinds, nil).Process(image)
+	p.Scan(set)
+	got, facts := p.ThreadFacts(&snapshot.Snapshot{})[7], []string{"holds the GIL", "of store 1"}
+	if got.Language != "Python" || got.Name != "worker" || !slices.Equal(got.Facts, facts) {
+		t.Errorf("got %+v", got)
 	}
 }
 

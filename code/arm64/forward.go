@@ -22,9 +22,9 @@ func (c *Code) Forward(pc uint64, called bool) (cfi.Row, bool) {
 		if !w.leaves(at, i) {
 			return false
 		}
-		row, whole, ok := s.returnRow(pc)
+		row, whole, ok := s.returnRow(pc, i.returnsBy())
 		switch {
-		case !ok || called && row.RA.Kind == cfi.Unspecified:
+		case !ok || called && isLost(row.RA):
 		case whole:
 			best, found = row, true
 		case !any:
@@ -40,13 +40,16 @@ func (c *Code) Forward(pc uint64, called bool) (cfi.Row, bool) {
 	return best, true
 }
 
+// isLost reports whether a call overwrites where a rule has the return address.
+func isLost(rule cfi.Rule) bool {
+	return rule.Kind == cfi.Unspecified || rule.Kind == cfi.Register && !isKept(register(rule.Reg))
+}
+
 // leaves reports whether i, at that address, ends the frame: a return, or a tail call to a stub or code outside of
 // the range.
 func (w *walk) leaves(at uint64, i inst) bool {
 	switch i.flow() {
-	case flowReturn:
-		return i.is(0xff00001f, 0x5500001f) || i.rn() == lr || i.rn() == sp // ret; retaa
-	case flowSlot:
+	case flowReturn, flowSlot:
 		return true
 	case flowJump:
 		return !w.c.Contains(i.target(at))
@@ -54,21 +57,31 @@ func (w *walk) leaves(at uint64, i inst) bool {
 	return false
 }
 
+// returnsBy is the register that holds the return address when i leaves the frame: code that switches stacks by hand
+// may restore x30 for the other side, and return by another.
+func (i inst) returnsBy() register {
+	if i.is(0xfffffc1f, 0xd65f0000) { // ret x
+		return i.rn()
+	}
+	return lr // retaa, retaasppc; a tail call
+}
+
 // returnRow makes the row of the start from the state before a return instruction. whole says that each register the
-// ABI keeps has a known place: where one has not, the path may have run over the end of the function.
-func (s *state) returnRow(pc uint64) (row cfi.Row, whole, ok bool) {
+// ABI keeps has a known place: where one has not, the path may have run over the end of the function. by is where the
+// return address is.
+func (s *state) returnRow(pc uint64, by register) (row cfi.Row, whole, ok bool) {
 	top := s.regs[sp]
 	if top.kind != relative || top.base == sp && top.off < 0 {
 		return cfi.Row{}, false, false
 	}
 	row = newRow(pc)
 	row.CFA = cfi.Rule{Kind: cfi.Register, Reg: uint64(top.base), N: top.off}
-	if row.RA, ok = s.returned(lr, top); !ok {
+	if row.RA, ok = returned(s.regs[by], lr, top); !ok {
 		return cfi.Row{}, false, false
 	}
 	whole = true
 	for r := x19; r <= fp; r++ {
-		rule, known := s.returned(r, top)
+		rule, known := returned(s.regs[r], r, top)
 		if !known {
 			rule, whole = cfi.Rule{Kind: cfi.Undefined}, false
 		}
@@ -82,9 +95,8 @@ func (s *state) returnRow(pc uint64) (row cfi.Row, whole, ok bool) {
 // Operators of DWARF 5, section 7.7.1.
 const opBreg0 = 0x70
 
-// returned says where the value that r has at the return was at the start.
-func (s *state) returned(r register, cfa value) (cfi.Rule, bool) {
-	v := s.regs[r]
+// returned says where v, which is the caller's r, was at the start.
+func returned(v value, r register, cfa value) (cfi.Rule, bool) {
 	switch {
 	case v == initial(r):
 		return cfi.Rule{}, true

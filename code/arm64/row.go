@@ -63,7 +63,26 @@ func (s *state) rule(r register) (cfi.Rule, bool) {
 			return cfi.Rule{Kind: cfi.Register, Reg: uint64(other)}, true
 		}
 	}
-	return s.saved(r, false)
+	if rule, ok := s.saved(r, false); ok {
+		return rule, true
+	}
+	return s.kept(r)
+}
+
+// kept finds the start value of r in memory that is not the stack, at a known distance from what a register holds:
+// swapcontext of glibc keeps its return address in the context that it writes, and uses x30 for another.
+func (s *state) kept(r register) (cfi.Rule, bool) {
+	for _, slot := range s.slots {
+		if slot.v != initial(r) || slot.base == sp {
+			continue
+		}
+		for by := x0; by <= lr; by++ {
+			if at := s.regs[by]; at.kind == relative && at.base == slot.base {
+				return cfi.Rule{Kind: cfi.Expression, Expr: sleb([]byte{opBreg0 + byte(by)}, slot.off-at.off)}, true
+			}
+		}
+	}
+	return cfi.Rule{}, false
 }
 
 // saved finds the oldest slot of the frame that holds the start value of r; above: from SP on.

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/fpstack/fpstack/hang"
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/text"
 )
 
 // Sampler samples processes.
@@ -107,8 +109,8 @@ func Run(ctx context.Context, c *hang.Case, s Sampler, opt Options) {
 	c.Outside = append(c.Outside, holders(slices.Concat(c.Outside, c.Processes))...)
 	r.beside(ctx)
 	if ctx.Err() != nil && len(c.Moments) < len(opt.At) {
-		r.problem(fmt.Sprintf("%d of %d moments were not sampled: no time was left", len(opt.At)-len(c.Moments),
-			len(opt.At)))
+		r.problem(fmt.Sprintf("%d of %d moments were not sampled: %s", len(opt.At)-len(c.Moments), len(opt.At),
+			early(ctx)))
 	}
 }
 
@@ -147,7 +149,7 @@ func (r *run) moment(ctx context.Context, number int) bool {
 	var sampled []int
 	for i, pid := range slices.Backward(pids) {
 		if ctx.Err() != nil {
-			r.problem(fmt.Sprintf("process %d: not sampled: no time was left", pid))
+			r.problem(fmt.Sprintf("process %d: not sampled: %s", pid, early(ctx)))
 			continue
 		}
 		// Just before its stop: what ran while others were sampled is what the process did.
@@ -256,13 +258,39 @@ func (r *run) share(ctx context.Context, left int) time.Duration {
 
 // sample makes the dump of one process within its time, nil if there is none.
 func (r *run) sample(ctx context.Context, pid int, bound time.Duration) *profile.Dump {
-	ctx, cancel := context.WithTimeout(ctx, bound)
+	within, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	d, err := r.s.Sample(ctx, pid, nil)
-	if err != nil && !r.opt.Gone(err) {
-		r.problem(err.Error())
-	}
+	d, err := r.s.Sample(within, pid, nil)
+	r.failed(ctx, pid, bound, d, err)
 	return d
+}
+
+// failed adds to the Case why there is no dump of a process, or why d is but a part. An error of ctx, or of the bound
+// within it, names neither the process nor what ended.
+func (r *run) failed(ctx context.Context, pid int, bound time.Duration, d *profile.Dump, err error) {
+	if err == nil || r.opt.Gone(err) {
+		return
+	}
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		r.problem(err.Error())
+		return
+	}
+	done, why := "not sampled", "it took longer than "+text.Duration(bound)
+	if d != nil {
+		done = "sampled in part"
+	}
+	if ctx.Err() != nil {
+		why = early(ctx)
+	}
+	r.problem(fmt.Sprintf("process %d: %s: %s", pid, done, why))
+}
+
+// early says why ctx has ended.
+func early(ctx context.Context) string {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return "fpstack was ended by a signal"
+	}
+	return "no time was left"
 }
 
 // problem adds one to the Case, once.

@@ -129,6 +129,49 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestEndedEarly: what lacks as somebody ended us, or as a bound was over, is said with the process, in no words of a
+// library.
+func TestEndedEarly(t *testing.T) {
+	pid := child(t, "sleep", "100")
+	signalled, late := ": fpstack was ended by a signal", "not sampled: it took longer than "
+	for name, tt := range map[string]struct {
+		ended bool
+		at    []time.Duration
+		want  []string // how problems begin
+	}{
+		"by a signal": {true, []time.Duration{0, time.Hour}, []string{
+			fmt.Sprintf("process %d: not sampled%s", pid, signalled), "1 of 2 moments were not sampled" + signalled}},
+		"by its bound": {false, []time.Duration{0}, []string{fmt.Sprintf("process %d: %s", pid, late)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			s, c := &ending{ends: tt.ended, end: cancel}, &hang.Case{}
+			capture.Run(ctx, c, s, capture.Options{At: tt.at, Process: 50 * time.Millisecond,
+				Whole: 500 * time.Millisecond, Tree: func() []int { return []int{pid} },
+				Gone: func(error) bool { return false }})
+			if !slices.EqualFunc(c.Problems, tt.want, strings.HasPrefix) {
+				t.Errorf("got %q, want %q", c.Problems, tt.want)
+			}
+		})
+	}
+}
+
+// ending ends the capture in its first sample, or lasts as long as it may.
+type ending struct {
+	sampler
+	ends bool
+	end  func()
+}
+
+func (s *ending) Sample(ctx context.Context, _ int, _ []int) (*profile.Dump, error) {
+	if s.ends {
+		s.end()
+	}
+	<-ctx.Done()
+	return nil, fmt.Errorf("read its maps: %w", ctx.Err())
+}
+
 // timed notes how long it is given for each process.
 type timed struct {
 	sampler

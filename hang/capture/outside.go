@@ -67,9 +67,7 @@ func (r *run) beside(ctx context.Context) {
 		if d != nil {
 			r.c.Beside = append(r.c.Beside, d)
 		}
-		if err != nil && !r.opt.Gone(err) {
-			r.problem(err.Error())
-		}
+		r.failed(ctx, pid, r.opt.Process, d, err)
 	}
 }
 

@@ -2,15 +2,14 @@
 // known, and what it calls is the test.
 //
 // The caller gives the dump of a process and what is known of it without a stop. Nothing is read of the process: of
-// the parameters of a pytest item and the names of JavaScript's tests there is what functions and files tell, and of
-// Go's subtests where the dump has no names.
+// the parameters of a pytest item there is what functions and files tell, and of Go's subtests and JavaScript's tests
+// where the dump has no names.
 //
 // Sources: _pytest/python.py and _pytest/fixtures.py; testing/testing.go; googletest's gtest-internal.h; library/test
 // of Rust; lib/internal/test_runner of Node.js; jest-circus.
 package testcase
 
 import (
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,9 +52,7 @@ func Of(d *profile.Dump, p *Process) []Test {
 			f.stack(d.FiberStacks[b.Stack].Stack.Frames, b.TID, "", b.Test)
 		}
 	}
-	if len(f.found) == 0 {
-		f.file()
-	}
+	f.place(d)
 	return f.found
 }
 
@@ -90,17 +87,26 @@ func (f *finder) stack(frames []profile.Frame, tid int, thread, name string) {
 			t.Runner, t.Name = "cargo test", cargoTest(frames[:i], thread)
 		case strings.HasPrefix(outer.File, "node:internal/test_runner/"):
 			t.Runner, t.Name = "node:test", f.script(frames[:i])
-		case strings.Contains(outer.File, "/jest-circus/"), strings.Contains(outer.File, "/jest-jasmine2/"):
+		case ofJest(outer):
 			t.Runner, t.Name = "jest", f.script(frames[:i])
+		}
+		if t.Name == "" && name != "" && (t.Runner == "jest" || t.Runner == "node:test") {
+			t.Name = name // which waits apart from what its runner has called
+			f.add(t)
+			return
 		}
 		if t.Name == "" {
 			continue
 		}
-		if name != "" && t.Runner == "go test" {
-			t.Name = name
-		}
 		if own := f.own(t.Runner, frames[:i]); own != nil {
 			t.File, t.Line = own.File, own.Line
+		}
+		switch {
+		case name == "":
+		case t.Runner == "go test":
+			t.Name = name
+		case t.File != "": // of JavaScript: names of tests are no names of functions
+			t.Name = f.relative(t.File) + ":" + strconv.Itoa(t.Line) + " " + name
 		}
 		f.add(t)
 		return
@@ -229,34 +235,4 @@ func cargoTest(inner []profile.Frame, thread string) string {
 		return thread + "…"
 	}
 	return ""
-}
-
-// anonymous is a function of JavaScript without a name.
-const anonymous = "<anonymous>"
-
-// script is the function of a script that a runner calls, with its file: names of tests are no names of functions.
-func (f *finder) script(inner []profile.Frame) string {
-	at := f.own("node:test", inner)
-	if at == nil {
-		return ""
-	}
-	name := f.relative(at.File) + ":" + strconv.Itoa(at.Line)
-	if fn := strings.TrimPrefix(at.Func, profile.AsyncPrefix); fn != "" && fn != anonymous {
-		name += " " + fn
-	}
-	return name
-}
-
-// file is the file that a process of Node's runner was started for, which may wait without any frame of a test.
-func (f *finder) file() {
-	if !slices.Contains(f.p.Variables, "NODE_TEST_CONTEXT") {
-		return
-	}
-	for _, arg := range slices.Backward(f.p.Args) {
-		switch path.Ext(arg) {
-		case ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts":
-			f.add(Test{Runner: "node:test", Name: f.relative(arg), File: arg})
-			return
-		}
-	}
 }

@@ -107,6 +107,28 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestNameInJavaScript: the name of a test that waits stands behind the line where it waits; alone if what the test
+// awaits cannot be joined with its runner.
+func TestNameInJavaScript(t *testing.T) {
+	const jest = "/src/node_modules/jest-circus/build/run.js"
+	whole := frames(profile.JavaScript, "rows", "/src/lib.js", "<anonymous>", "/src/till.test.js", "Test.run",
+		"node:internal/test_runner/test")
+	apart := frames(profile.JavaScript, "_callCircusTest", jest, "_runTest", jest)
+	for _, tt := range []struct {
+		stack []profile.Frame
+		want  Test
+	}{
+		{whole, Test{Runner: "node:test", Name: "till.test.js:12 till > opens", File: "/src/till.test.js", Line: 12}},
+		{apart, Test{Runner: "jest", Name: "till > opens"}},
+	} {
+		d := &profile.Dump{FiberStacks: []profile.FiberStack{{Stack: profile.Stack{Frames: tt.stack}}},
+			Fibers: []profile.Fiber{{Kind: profile.AsyncCall, ID: 1, Test: "till > opens"}}}
+		if got := Of(d, &Process{Dir: "/src"}); len(got) != 1 || got[0] != tt.want {
+			t.Errorf("got %+v, want %+v", got, tt.want)
+		}
+	}
+}
+
 // TestNameOfAFiber: what the runtime knows a test as is its name, whether a thread runs its fiber or not, but for one
 // that waits for its subtests.
 func TestNameOfAFiber(t *testing.T) {
@@ -125,6 +147,43 @@ func TestNameOfAFiber(t *testing.T) {
 		got := Of(d, &Process{})
 		if len(got) != 1 || got[0].Name != "TestTill/opens" || got[0].TID != tid {
 			t.Errorf("on thread %d: %+v", tid, got)
+		}
+	}
+}
+
+// TestFileOfAWaitingTest: a test of JavaScript that waits is on no stack. Its file is what the loop calls a function
+// of, or the one that the command line has.
+func TestFileOfAWaitingTest(t *testing.T) {
+	const circus = "/src/node_modules/jest-circus/build/run.js"
+	calls := func(files ...string) *profile.Loop {
+		l := &profile.Loop{}
+		for _, file := range files {
+			l.Handles = append(l.Handles, profile.Handle{Kind: "timer", Calls: []profile.Call{{File: file}}})
+		}
+		return l
+	}
+	jest := []string{"node", "/src/node_modules/jest/bin/jest.js", "--config=jest.config.js"}
+	for name, tt := range map[string]struct {
+		within string // a file of the async function
+		args   []string
+		loop   *profile.Loop
+		want   string
+	}{
+		"a timer of the test": {circus, jest, calls("/src/node_modules/a.test.js", "/src/poll.js", "/src/a/till.spec.ts"),
+			"a/till.spec.ts"},
+		"the command line":                   {circus, append(jest, "a/till.js"), calls("/src/poll.js"), "a/till.js"},
+		"one of two files":                   {circus, append(jest, "a.test.js", "b.test.js"), nil, ""},
+		"neither":                            {circus, jest, nil, ""},
+		"async functions of another program": {"/src/run.js", append(jest, "a.test.js"), nil, ""},
+	} {
+		d := &profile.Dump{Threads: []profile.Thread{{TID: 7, Loop: tt.loop}}, FiberStacks: []profile.FiberStack{
+			{Stack: profile.Stack{Frames: frames(profile.JavaScript, "_callCircusTest", tt.within)}}}}
+		got := Of(d, &Process{Dir: "/src", Args: tt.args})
+		if tt.want == "" && len(got) == 0 {
+			continue
+		}
+		if len(got) != 1 || got[0].Runner != "jest" || got[0].Name != tt.want {
+			t.Errorf("%s: got %+v, want %q", name, got, tt.want)
 		}
 	}
 }

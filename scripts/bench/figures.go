@@ -121,13 +121,13 @@ func writeFigures(doc []byte, all []measured) ([]byte, error) {
 
 // outdated names the parts whose figures in doc are not of the code below root, or are not there.
 func outdated(root string, doc []byte) ([]string, error) {
-	kept, err := readFigures(doc)
+	there, err := readFigures(doc)
 	if err != nil {
 		return nil, err
 	}
 	var old []string
 	for _, p := range parts {
-		at := slices.IndexFunc(kept, func(m measured) bool { return m.part == p.name })
+		at := slices.IndexFunc(there, func(m measured) bool { return m.part == p.name })
 		if at < 0 {
 			continue
 		}
@@ -135,16 +135,47 @@ func outdated(root string, doc []byte) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if kept[at].hash != hash {
+		if there[at].hash != hash {
 			old = append(old, p.name)
 		}
 	}
 	return old, nil
 }
 
-// measureInto runs the parts, each in a process of its own, and puts their rows into the document at path in place of
-// those that it had. Figures of other parts stay.
+// measureInto runs the parts, each in a process of its own, and puts the rows of each, once it has them, into the
+// document at path in place of those that it had. Figures of other parts stay, as do those of a part that fails.
 func measureInto(path, root string, wanted []part, args []string) error {
+	commit, err := exec.Command("git", "-C", root, "rev-parse", "--short=10", "HEAD").Output()
+	if err != nil {
+		return fmt.Errorf("name the commit: %w", err)
+	}
+	var failed error
+	for _, p := range wanted {
+		hash, err := codeHash(root, p.rooms)
+		if err != nil {
+			return err
+		}
+		begun := time.Now()
+		c := exec.Command("/proc/self/exe", append(slices.Clone(args), "-only", p.name)...)
+		c.Stderr = os.Stderr
+		out, err := c.Output()
+		os.Stdout.Write(out)
+		fmt.Fprintf(os.Stderr, "%s took %v\n", p.name, time.Since(begun).Round(time.Second))
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("measure %q: %w", p.name, err))
+			continue
+		}
+		m := measured{part: p.name, commit: strings.TrimSpace(string(commit)), date: time.Now().Format(time.DateOnly),
+			hash: hash, rows: tableRows(out)}
+		if err := keep(path, m); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// keep puts the figures of one part into the document at path.
+func keep(path string, m measured) error {
 	doc, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -153,29 +184,10 @@ func measureInto(path, root string, wanted []part, args []string) error {
 	if err != nil {
 		return fmt.Errorf("read figures in %q: %w", path, err)
 	}
-	commit, err := exec.Command("git", "-C", root, "rev-parse", "--short=10", "HEAD").Output()
-	if err != nil {
-		return fmt.Errorf("name the commit: %w", err)
-	}
-	for _, p := range wanted {
-		hash, err := codeHash(root, p.rooms)
-		if err != nil {
-			return err
-		}
-		c := exec.Command("/proc/self/exe", append(slices.Clone(args), "-only", p.name)...)
-		c.Stderr = os.Stderr
-		out, err := c.Output()
-		if err != nil {
-			return fmt.Errorf("measure %q: %w", p.name, err)
-		}
-		os.Stdout.Write(out)
-		m := measured{part: p.name, commit: strings.TrimSpace(string(commit)), date: time.Now().Format(time.DateOnly),
-			hash: hash, rows: tableRows(out)}
-		if at := slices.IndexFunc(all, func(m measured) bool { return m.part == p.name }); at >= 0 {
-			all[at] = m
-		} else {
-			all = append(all, m)
-		}
+	if at := slices.IndexFunc(all, func(old measured) bool { return old.part == m.part }); at >= 0 {
+		all[at] = m
+	} else {
+		all = append(all, m)
 	}
 	order := func(m measured) int { return slices.IndexFunc(parts, func(p part) bool { return p.name == m.part }) }
 	slices.SortStableFunc(all, func(a, b measured) int { return order(a) - order(b) })
@@ -183,6 +195,23 @@ func measureInto(path, root string, wanted []part, args []string) error {
 		return err
 	}
 	return os.WriteFile(path, doc, 0o644)
+}
+
+// kept are the parts of which a document has figures.
+func kept(path string) ([]string, error) {
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	all, err := readFigures(doc)
+	if err != nil {
+		return nil, fmt.Errorf("read figures in %q: %w", path, err)
+	}
+	var names []string
+	for _, m := range all {
+		names = append(names, m.part)
+	}
+	return names, nil
 }
 
 // tableRows are the rows of a table that a part printed, behind its heading.

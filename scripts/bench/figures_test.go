@@ -121,3 +121,30 @@ func TestTableRows(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestKeep: each part is written by itself, in its place, and what others had stays.
+func TestKeep(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "doc")
+	doc, err := writeFigures([]byte("before\n"+figuresBegin+figuresEnd+"after\n"), []measured{
+		{part: "rate", commit: "c1", date: "d1", hash: "h1", rows: []string{"old"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, doc, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []measured{{part: "rate", commit: "c2", date: "d2", hash: "h2", rows: []string{"new"}},
+		{part: "start", commit: "c2", date: "d2", hash: "h3", rows: []string{"one", "two"}}} {
+		if err := keep(path, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names, err := kept(path); err != nil || !reflect.DeepEqual(names, []string{"start", "rate"}) {
+		t.Errorf("it has %q, %v, want start and rate", names, err)
+	}
+	b, err := os.ReadFile(path)
+	if text := string(b); err != nil || strings.Contains(text, "old") || !strings.Contains(text, "| rate | new |") ||
+		!strings.HasPrefix(text, "before\n") || !strings.HasSuffix(text, "after\n") {
+		t.Errorf("%v: the document is %s", err, text)
+	}
+}

@@ -292,13 +292,28 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 15, "rounds that count")
 	flag.IntVar(&b.many, "many", 60, "seconds of the recording with unique stacks")
 	flag.Parse()
-	wanted := slices.DeleteFunc(slices.Clone(parts), func(p part) bool {
-		return *quick && !p.quick || *only != "" && !slices.Contains(strings.Split(*only, ","), p.name)
-	})
-	if err := b.compare(wanted, *write); err != nil {
+	if err := b.run(*quick, *only, *write); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// run runs the parts that are meant: by name, the quick ones, for a document those that it has, else all.
+func (b *bench) run(quick bool, only, document string) error {
+	names := partNames()
+	switch {
+	case only != "":
+		names = strings.Split(only, ",")
+	case document != "":
+		var err error
+		if names, err = kept(document); err != nil {
+			return err
+		}
+	}
+	wanted := slices.DeleteFunc(slices.Clone(parts), func(p part) bool {
+		return quick && !p.quick || !slices.Contains(names, p.name)
+	})
+	return b.compare(wanted, document)
 }
 
 // compare runs parts and prints their table, or puts it into a document.

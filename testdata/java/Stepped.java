@@ -1,8 +1,7 @@
 /**
  * A chain of methods of which each has one caller, so that the innermost one says which the others are: main, rounds,
- * outer, middle, inner, and what inner calls. With --compile-commands none of them is inlined. On each line that it
- * reads, outer takes a way that it never took (an uncommon trap), inner calls a class that it never met, and the frames
- * below must be given up (a dependency that is broken).
+ * outer, middle, inner, and what inner calls. When it reads an r, outer takes a way that it never took (an uncommon
+ * trap); when it reads an l, inner has a class loaded by which code is given up that its callers are in.
  */
 public class Stepped {
 	static volatile long sink;
@@ -22,6 +21,13 @@ public class Stepped {
 	static final class Circle extends Shape {
 		int area(int n) {
 			return 3 * n + Integer.bitCount(n);
+		}
+	}
+
+	/** Is loaded when it is needed, and has Circle loaded: who checks the code of Stepped would do that else. */
+	static final class Second {
+		static Shape get() {
+			return new Circle();
 		}
 	}
 
@@ -54,7 +60,7 @@ public class Stepped {
 		sum += many(n, n, n, n, n, n, n, n, n, n);
 		if (load) {
 			load = false;
-			shape = new Circle(); // middle and outer rest on there being one class that extends Shape
+			shape = Second.get(); // middle and outer rest on there being one class that extends Shape
 			sum += shape.area(n);
 		}
 		return sum;

@@ -268,3 +268,45 @@ func markedLines(t *testing.T, path string) map[string]int {
 	}
 	return lines
 }
+
+// TestAsyncServer: a server that waits for messages awaits a sender of the channel that has them, below the host that
+// runs it, which awaits that somebody ends it.
+func TestAsyncServer(t *testing.T) {
+	for _, version := range versions(t) {
+		t.Run(version, func(t *testing.T) {
+			s := start(t, version)
+			s.Stop(t)
+			r := s.runtime(t).(interface {
+				vm.FiberLister
+				vm.FiberStacker
+				Frames(unwind.Site) []profile.Frame
+			})
+			fibers, err := r.Fibers(&snapshot.Snapshot{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			channel := "awaits a sender of a channel"
+			if !strings.HasPrefix(version, "10.") {
+				channel = "awaits a channel" // who reads and who waits for room are alike
+			}
+			found, all := false, ""
+			for _, f := range fibers {
+				var stack unwind.Stack
+				r.FiberStack(f.ID, &stack)
+				var names []string
+				for i := range stack.Frames {
+					for _, x := range r.Frames(stack.Frames[i].Site) {
+						names = append(names, x.Func)
+					}
+				}
+				chain := strings.Join(names, " < ")
+				all += f.State + ": " + chain + "\n"
+				found = found || f.State == channel && strings.Contains(chain, ".ReadAllAsync (async iterator) < ") &&
+					strings.Contains(chain, "ProcessMessages")
+			}
+			if !found {
+				t.Errorf("nothing %s to read all of it:\n%s", channel, all)
+			}
+		})
+	}
+}

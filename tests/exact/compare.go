@@ -5,6 +5,7 @@ package exact
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
@@ -29,6 +30,9 @@ func memAddr(a uint64) mem.Addr { return mem.Addr(a) }
 
 // compare walks the stack of t and holds it against the truth.
 func (s *session) compare(t *thread) error {
+	if s.report.Points == 0 && s.opt.Limit > 0 {
+		s.until = time.Now().Add(s.opt.Limit)
+	}
 	s.report.Points++
 	s.settleMisses(t)
 	t.chain = t.truth.chain(t.chain[:0], t.at.pc)

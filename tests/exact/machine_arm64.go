@@ -25,55 +25,71 @@ type machineState struct {
 	}
 }
 
-// passStore makes an exclusive store in the place of the thread, which could never do so: each step ends the reservation
-// that its load has made, so that the loop of the two would go on for ever. The store succeeds if memory has what was
+// exclusive is a load or a store of the exclusive kind. Source: Arm Architecture Reference Manual, C4.1, "Loads and
+// Stores"; C6.2: LDXR, STXR, LDXP, STXP.
+type exclusive struct {
+	base, status uint32 // registers; 31 is SP as the base, else zero
+	data         []uint32
+	size         uint64 // of one register, bytes
+}
+
+func exclusiveOf(i uint32) exclusive {
+	e := exclusive{base: i >> 5 & 31, status: i >> 16 & 31, data: []uint32{i & 31}, size: 1 << (i >> 30)}
+	if i>>21&1 == 1 {
+		e.data = append(e.data, i>>10&31)
+	}
+	return e
+}
+
+// passStore makes an exclusive store in the place of t, which could never do so: each step ends the reservation that
+// its load has made, so that the loop of the two would go on for ever. The store succeeds if memory has what was
 // loaded.
-// Source: Arm Architecture Reference Manual, B2.10 (a return from an exception clears the monitor), C6.2: LDXR, STXR,
-// LDXP, STXP.
+// Source: Arm Architecture Reference Manual, B2.10: a return from an exception clears the monitor.
 func (t *thread) passStore() error {
-	i := t.in.bits
-	rt, rn, rt2, rs := i&31, i>>5&31, i>>10&31, i>>16&31
-	size, pair := uint64(1)<<(i>>30), i>>21&1 == 1
+	if t.in.kind != reserve && t.in.kind != store {
+		return nil
+	}
+	e := exclusiveOf(t.in.bits)
 	addr := t.regs.Sp
-	if rn < 31 {
-		addr = t.regs.Regs[rn]
+	if e.base < 31 {
+		addr = t.regs.Regs[e.base]
 	}
-	width := size
-	if pair {
-		width *= 2
-	}
-	now := make([]byte, width)
-	switch t.in.kind {
-	case reserve:
-		n, _ := t.space.ReadMem(now, memAddr(addr))
+	now := make([]byte, e.size*uint64(len(e.data)))
+	n, _ := t.space.ReadMem(now, memAddr(addr))
+	if t.in.kind == reserve {
 		t.reserved.addr, t.reserved.data = addr, now[:n]
 		return nil
-	case store:
-	default:
-		return nil
 	}
-	n, _ := t.space.ReadMem(now, memAddr(addr))
-	status := uint64(1)
-	if n == int(width) && t.reserved.addr == addr && bytes.Equal(now, t.reserved.data) {
-		status = 0
-		var b []byte
-		for _, r := range []uint32{rt, rt2}[:width/size] {
-			v := uint64(0)
-			if r < 31 {
-				v = t.regs.Regs[r]
-			}
-			b = append(b, binary.LittleEndian.AppendUint64(nil, v)[:size]...)
-		}
-		if _, err := unix.PtracePokeData(t.tid, uintptr(addr), b); err != nil {
+	stored := n == len(now) && t.reserved.addr == addr && bytes.Equal(now, t.reserved.data)
+	t.reserved.data = nil
+	if stored {
+		if _, err := unix.PtracePokeData(t.tid, uintptr(addr), e.bytes(&t.regs)); err != nil {
 			return fmt.Errorf("store at %#x: %w", addr, err)
 		}
 	}
-	t.reserved.data = nil
-	if rs < 31 {
-		t.regs.Regs[rs] = status
+	return t.passed(e.status, uint64(btoi(!stored)))
+}
+
+// bytes is what e stores.
+func (e *exclusive) bytes(r *unix.PtraceRegs) (b []byte) {
+	for _, reg := range e.data {
+		v := uint64(0)
+		if reg < 31 {
+			v = r.Regs[reg]
+		}
+		b = append(b, binary.LittleEndian.AppendUint64(nil, v)[:e.size]...)
+	}
+	return b
+}
+
+// passed lets t go on behind the instruction at its PC, with v in a register.
+func (t *thread) passed(reg uint32, v uint64) error {
+	if reg < 31 {
+		t.regs.Regs[reg] = v
 	}
 	t.regs.Pc += callLength
-	if err := regset(unix.PTRACE_SETREGSET, t.tid, notePRStatus, unsafe.Pointer(&t.regs), unsafe.Sizeof(t.regs)); err != nil {
+	err := regset(unix.PTRACE_SETREGSET, t.tid, notePRStatus, unsafe.Pointer(&t.regs), unsafe.Sizeof(t.regs))
+	if err != nil {
 		return fmt.Errorf("write registers of %d: %w", t.tid, err)
 	}
 	t.at = place(&t.regs)

@@ -18,7 +18,7 @@ type Options struct {
 	Every  int           // compare each Every-th instruction; 0 is each
 	Start  uint64        // first instruction to compare
 	Max    int           // end after so many points; 0 is at the program's end
-	Limit  time.Duration // end after it; 0 is no limit
+	Limit  time.Duration // end so long after the first point; 0 is no limit
 	Inject int           // send SIGUSR1 at each Inject-th instruction, once a handler is installed; 0 never
 	Fixed  bool          // without address space randomisation
 	Dir    string        // working directory; "" is the caller's
@@ -48,7 +48,7 @@ type session struct {
 	names   names
 	leader  int
 	peer    peer
-	until   time.Time // zero for no limit
+	until   time.Time // zero before the first point, and for no limit
 }
 
 // thread is one stepped thread.
@@ -86,9 +86,6 @@ func Run(argv []string, opt Options) (Report, error) {
 	}
 	s := &session{opt: opt, leader: pid, threads: map[int]*thread{}, spaces: map[int]*space{},
 		early: map[int]bool{}, names: names{}}
-	if opt.Limit > 0 {
-		s.until = time.Now().Add(opt.Limit)
-	}
 	s.report = Report{ByCause: map[string]int{}, Stops: map[unwind.Stop]int{},
 		Origins: map[unwind.Origin]int{}, perSite: map[string]int{}}
 	defer s.kill()

@@ -3,6 +3,7 @@
 package live
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -42,6 +43,28 @@ func TestSmallLimits(t *testing.T) {
 	o := execute(t, bound, "sh", "-c", `ulimit -n 40; exec "$0" -p "$1"`, fpstack, pid)
 	if o.status != 0 {
 		t.Errorf("ulimit -n 40: status %d, %s", o.status, o.stderr)
+	}
+}
+
+// TestSpaceUsedUp: where what is read takes more addresses than there may be, fpstack says so and how to go on. Go's
+// runtime would end it with a trace.
+func TestSpaceUsedUp(t *testing.T) {
+	dir := t.TempDir()
+	big, out := filepath.Join(dir, "big.folded"), filepath.Join(dir, "out")
+	var b bytes.Buffer
+	for i := range 600_000 {
+		fmt.Fprintf(&b, "main;work_%d;leaf_%d 1\n", i, i)
+	}
+	if err := os.WriteFile(big, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o := execute(t, bound, "sh", "-c", `ulimit -v 1550000; exec "$0" flame -f json -o "$1" "$2"`, fpstack, out, big)
+	if o.status != 2 || strings.Count(o.stderr, "\n") != 2 || !strings.Contains(o.stderr, "used up") ||
+		!strings.Contains(o.stderr, "ulimit -v unlimited") {
+		t.Errorf("status %d, want 2 and two lines\n%.500s", o.status, o.stderr)
+	}
+	if left, _ := filepath.Glob(out + "*"); len(left) > 0 {
+		t.Errorf("it left %q", left)
 	}
 }
 

@@ -482,7 +482,7 @@ func checkThreads(t *testing.T, p *profile.Profile, part int64) {
 	}
 }
 
-// TestDelayedCopy: what could not be copied of a sleeping thread in time is copied again, also if the thread never runs.
+// TestDelayedCopy: what could not be copied of a sleeping thread in time is copied again, also if that never runs.
 func TestDelayedCopy(t *testing.T) {
 	kinds := vm.NewTable(vm.Kinds, nil)
 	x := start(t, harness.Ends(interpreters(t))[0], "threads.py", nil)

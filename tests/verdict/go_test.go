@@ -26,7 +26,8 @@ var goRows = []row{
 	{name: "Go grandchild keeps a pipe", needs: golang, files: one("grandchild.go"), argv: []string{"./grandchild"},
 		ready: "ready", is: truth{state: hangs, culprit: "sleep 1000"}},
 	{name: "go test hangs in a channel", needs: golang, texts: module("queue_test.go"), argv: []string{"go", "test"},
-		ready: "ready", is: truth{state: hangs, culprit: "queue.test", function: ".*queue.drain"}},
+		ready: "ready", is: truth{state: hangs, culprit: "queue.test", function: ".*queue.drain",
+			test: "TestDrain/empty"}},
 
 	// That are healthy.
 	{name: "healthy Go idle HTTP server", needs: golang, files: one("idle.go"), argv: []string{"./idle"},

@@ -42,6 +42,7 @@ type verdictOf struct {
 	Kind, Sentence string
 	Hung           bool
 	Culprit        *culpritOf
+	Tests          []struct{ Name string }
 }
 
 type culpritOf struct {
@@ -100,6 +101,7 @@ const (
 	culprit  aspect = "culprit"  // the process
 	function aspect = "function" // and its line
 	waitsFor aspect = "waits"    // what the culprit waits for
+	testName aspect = "test"     // which one, in the sentence too
 	length   aspect = "length"   // of the sentence
 )
 
@@ -112,6 +114,9 @@ func (is *truth) compare(a *answer, p *harness.Program) map[aspect]string {
 	found := map[aspect]string{verdict: "", length: ""}
 	if n := utf8.RuneCountInString(v.Sentence); n >= longest {
 		found[length] = fmt.Sprintf("%d characters", n)
+	}
+	if is.test != "" {
+		found[testName] = is.compareTest(v)
 	}
 	wrong := is.state != spins && v.Hung != (is.state == hangs)
 	if wrong || len(is.kinds) > 0 && !slices.Contains(is.kinds, v.Kind) {
@@ -134,6 +139,13 @@ func (is *truth) compare(a *answer, p *harness.Program) map[aspect]string {
 		}
 	}
 	return found
+}
+
+func (is *truth) compareTest(v *verdictOf) string {
+	if len(v.Tests) != 1 || v.Tests[0].Name != is.test || !strings.HasSuffix(v.Sentence, "; in the test "+is.test) {
+		return fmt.Sprintf("got %q in %q, want %s", v.Tests, v.Sentence, is.test)
+	}
+	return ""
 }
 
 func (is *truth) compareProcess(a *answer, p *harness.Program) string {

@@ -129,6 +129,7 @@ func (m *tally) print() {
 		{"hung: what the culprit waits for right", bad.share(waitsFor)},
 		{"moving or in a loop: process right", both(well, m.states[spins], culprit)},
 		{"moving or in a loop: function right", both(well, m.states[spins], function)},
+		{"in a test: which one right", both(sum(well, bad), m.states[spins], testName)},
 		{"sentences below 200 characters", both(sum(well, bad), m.states[spins], length)},
 		{"longest sentence", fmt.Sprintf("%d characters", m.longest)},
 		{"rows skipped", fmt.Sprint(len(m.skipped))},

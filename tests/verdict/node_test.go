@@ -2,6 +2,8 @@
 
 package verdict
 
+import "path/filepath"
+
 // Programs of Node.js.
 var nodeRows = []row{
 	// That hang.
@@ -23,7 +25,13 @@ var nodeRows = []row{
 	{name: "node:test without an answer", needs: append(node, "python3"), files: []string{"case.test.js",
 		"silent.py"},
 		start: silent, argv: []string{"node", "--test", "case.test.js"}, ready: "ready",
-		is: truth{state: hangs, culprit: "case.test.js|silent.py"}},
+		is: truth{state: hangs, culprit: "case.test.js|silent.py", test: "case.test.js:6"}},
+	{name: "jest without an answer", needs: append(jest[:2:2], "python3"), files: []string{"rows.test.js", "silent.py"},
+		start: silent, argv: append(jest[:3:3], "rows.test.js"), ready: "ready",
+		is: truth{state: hangs, culprit: "rows.test.js|silent.py", test: "rows.test.js"}},
+	{name: "jest in a loop", needs: jest[:2], files: one("poll.test.js"), argv: append(jest[:3:3], "poll.test.js"),
+		ready: "ready", cpu: true,
+		is: truth{state: spins, culprit: "poll.test.js", function: "poll", test: "poll.test.js:7"}},
 	{name: "node worker waits for a message", needs: node, files: one("workers.js"),
 		argv:  []string{"node", "workers.js"},
 		ready: "ready", is: truth{state: hangs, culprit: "workers.js", function: "receive"}},
@@ -48,3 +56,15 @@ var nodeRows = []row{
 }
 
 var node = []string{"node"}
+
+// jest is a command, of programs that are to be there: what scripts/build-node brings.
+var jest = []string{"node", root("testdata/bin/javascript/jest/node_modules/.bin/jest"), "--config={}"}
+
+// root is a path of the repository.
+func root(path string) string {
+	here, err := filepath.Abs("../..")
+	if err != nil {
+		panic(err)
+	}
+	return filepath.Join(here, path)
+}

@@ -42,7 +42,7 @@ var pythonRows = []row{
 		is:   truth{state: hangs, culprit: "forklock.py", marked: true, function: "child"}},
 	{name: "pytest hangs in a queue", needs: pytest, files: one("test_slow.py"), ready: "ready",
 		argv: []string{"/usr/bin/python3", "-m", "pytest", "-q", "test_slow.py"},
-		is:   truth{state: hangs, culprit: "pytest", function: "wait_for_row"}},
+		is:   truth{state: hangs, culprit: "pytest", function: "wait_for_row", test: "test_slow.py::test_rows"}},
 	{name: "pytest asks a server that hangs", needs: pytest, files: []string{"fixture.py", "backend.py"},
 		ready: "ready",
 		argv:  []string{"/usr/bin/python3", "-m", "pytest", "-q", "fixture.py"},

@@ -42,6 +42,8 @@ type truth struct {
 	// function matches the name of the innermost function of the user's own code. Where a file of the row has lines
 	// with HERE, it is one of these lines. "": there is none, or none that could be known.
 	function string
+	// test is the one that it is in, as its runner takes it. "": it is in none, or its name may be any.
+	test string
 	// waits are the sorts of what the culprit waits for, as fpstack.waits/1 has them; none: it is no wait of a thread.
 	waits []string
 }

@@ -80,10 +80,13 @@ const (
 	awaitedTimer
 	awaitedCancellation
 	awaitedSemaphore
-	awaitedSource // a task that somebody sets the result of
-	awaitedAll    // of several tasks
-	awaitedAny    // one of several
-	awaitedHidden // a method that is not shown
+	awaitedSender  // of a channel
+	awaitedRoom    // in a channel
+	awaitedChannel // one of these
+	awaitedSource  // a task that somebody sets the result of
+	awaitedAll     // of several tasks
+	awaitedAny     // one of several
+	awaitedHidden  // a method that is not shown
 	awaitedClass
 )
 
@@ -112,10 +115,12 @@ func awaitedOf(k *class) awaited {
 	switch {
 	case k.box:
 		return awaited{kind: awaitedHidden}
-	case k.isDelay():
+	case k.isDelay(), name == "PeriodicTimer+State":
 		return awaited{kind: awaitedTimer}
 	case name == "SemaphoreSlim+TaskNode":
 		return awaited{kind: awaitedSemaphore}
+	case k.in == "System.Threading.Channels.":
+		return awaited{kind: channelOperation(name)}
 	case name == "Task" && !strings.Contains(k.name, "+"):
 		return awaited{kind: awaitedSource}
 	case strings.HasPrefix(name, "Task+WhenAllPromise"):
@@ -124,6 +129,19 @@ func awaitedOf(k *class) awaited {
 		return awaited{kind: awaitedAny}
 	}
 	return awaited{awaitedClass, k.shown}
+}
+
+// channelOperation is what an operation of a channel waits for, by its class: of 10, and of 8 and 9, where what reads and
+// what waits for room to write are alike.
+// Source: src/libraries/System.Threading.Channels of dotnet/runtime.
+func channelOperation(class string) awaitedKind {
+	switch class {
+	case "WaitingReadAsyncOperation", "BlockedReadAsyncOperation":
+		return awaitedSender
+	case "WaitingWriteAsyncOperation", "BlockedWriteAsyncOperation", "VoidAsyncOperationWithData":
+		return awaitedRoom
+	}
+	return awaitedChannel
 }
 
 func (a awaited) text() string {
@@ -138,6 +156,12 @@ func (a awaited) text() string {
 		return "awaits cancellation"
 	case awaitedSemaphore:
 		return "awaits a SemaphoreSlim"
+	case awaitedSender:
+		return "awaits a sender of a channel"
+	case awaitedRoom:
+		return "awaits room in a channel"
+	case awaitedChannel:
+		return "awaits a channel"
 	case awaitedSource:
 		return "awaits the result of a TaskCompletionSource"
 	case awaitedAll:
@@ -156,6 +180,12 @@ func (a awaited) wait() snapshot.FiberWait {
 	switch a.kind {
 	case awaitedTimer:
 		return snapshot.FiberTimer
+	case awaitedSemaphore:
+		return snapshot.FiberCond
+	case awaitedSender:
+		return snapshot.FiberReceive
+	case awaitedRoom:
+		return snapshot.FiberSend
 	case awaitedItself:
 		return snapshot.FiberNobody
 	}

@@ -10,6 +10,7 @@ import (
 // class is what is of interest of the type of an object.
 type class struct {
 	name  string // without namespace, as Task+DelayPromise
+	in    string // its namespace, with a dot behind it
 	shown string // the same as C# has it
 	kind  classKind
 	box   bool   // it has a state machine
@@ -56,7 +57,7 @@ func (c *scan) readClass(table mem.Addr) *class {
 	first, _, _ := strings.Cut(name.Raw, "+") // of types in one another
 	first, _, _ = strings.Cut(first, "`")
 	namespace := strings.LastIndexByte(first, '.') + 1
-	k.name = name.Raw[namespace:]
+	k.name, k.in = name.Raw[namespace:], first[:namespace]
 	k.shown = strings.TrimPrefix(name.Shown, first[:namespace])
 	k.box = strings.Contains(k.name, "AsyncStateMachineBox`")
 	switch {

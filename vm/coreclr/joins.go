@@ -65,27 +65,32 @@ func (r *Runtime) byThread(s *snapshot.Snapshot) map[mem.Addr]int {
 
 // inJoin reports whether the innermost method of a stack is Thread.Join, and where its frame ends.
 func (r *Runtime) inJoin(s *unwind.Stack) (end mem.Addr, ok bool) {
-	if s == nil {
-		return 0, false
-	}
-	for i := range s.Frames {
-		f := &s.Frames[i]
-		if f.Runtime != unwind.Runtime(r) {
-			if ok {
-				break
-			}
-			continue
+	r.methods(s, func(f *unwind.Frame, method string) bool {
+		is := strings.HasPrefix(method, join)
+		if is {
+			end, ok = f.CFA, true
 		}
-		shown := r.Frames(f.Site)
-		if len(shown) == 0 || shown[0].Stub {
-			continue
-		}
-		if !strings.HasPrefix(shown[0].Func, join) {
-			break
-		}
-		end, ok = f.CFA, true
-	}
+		return is || method == "" && !ok
+	})
 	return end, ok
+}
+
+// methods gives yield the methods of a stack from the innermost on, "" for frames that are not of .NET, as long as it
+// returns true.
+func (r *Runtime) methods(s *unwind.Stack, yield func(f *unwind.Frame, method string) bool) {
+	for i := 0; s != nil && i < len(s.Frames); i++ {
+		f, method := &s.Frames[i], ""
+		if f.Runtime == unwind.Runtime(r) {
+			shown := r.Frames(f.Site)
+			if len(shown) == 0 || shown[0].Stub {
+				continue
+			}
+			method = shown[0].Func
+		}
+		if !yield(f, method) {
+			return
+		}
+	}
 }
 
 // joinedBy is the one thread besides t whose Thread is on the stack of t before end, 0 if there is none or several.

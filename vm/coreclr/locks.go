@@ -81,7 +81,7 @@ type monitors struct {
 // innermost method do: what lies elsewhere is left over.
 func (m *monitors) waitsFor(t *snapshot.Thread, s *unwind.Stack) (mem.Addr, bool) {
 	high, ok := m.r.entering(s)
-	low, known := innermost(t)
+	low, known := t.SP()
 	if !ok || !known || low < t.Stack.Start || high < low || high-low > maxEnter {
 		return 0, false
 	}
@@ -99,17 +99,6 @@ func (m *monitors) waitsFor(t *snapshot.Thread, s *unwind.Stack) (mem.Addr, bool
 
 // maxEnter bounds the frames of the runtime below Monitor.Enter, bytes.
 const maxEnter = 64 << 10
-
-// innermost is where the stack of t ends.
-func innermost(t *snapshot.Thread) (mem.Addr, bool) {
-	if t.Registers != nil {
-		return t.Registers.SP()
-	}
-	if t.Syscall != nil {
-		return t.Syscall.SP, true
-	}
-	return 0, false
-}
 
 // entering is where the frames of the runtime's own begin on a stack whose innermost method is one that enters a
 // monitor: of Monitor, or any that has it inlined and called the runtime itself.

@@ -102,31 +102,15 @@ func (m *monitors) addOwned(t *snapshot.Thread, of *ownedType, a mem.Addr, ids, 
 // inOwned is the type whose methods wait in a stack, and where their outermost frame ends; nil for none. Methods that
 // these call are of System.Threading too.
 func (r *Runtime) inOwned(s *unwind.Stack) (of *ownedType, end mem.Addr) {
-	if s == nil {
-		return nil, 0
-	}
-	for i := range s.Frames {
-		f := &s.Frames[i]
-		if f.Runtime != unwind.Runtime(r) {
-			if of != nil {
-				break
-			}
-			continue
-		}
-		shown := r.Frames(f.Site)
-		if len(shown) == 0 || shown[0].Stub {
-			continue
-		}
-		method, ok := strings.CutPrefix(shown[0].Func, threading)
-		if !ok {
-			break
-		}
+	r.methods(s, func(f *unwind.Frame, name string) bool {
+		method, ok := strings.CutPrefix(name, threading)
 		for k := range ownedTypes {
-			if x := &ownedTypes[k]; strings.HasPrefix(method, x.name+".") && (of == nil || of == x) {
+			if x := &ownedTypes[k]; ok && strings.HasPrefix(method, x.name+".") && (of == nil || of == x) {
 				of, end = x, f.CFA
 			}
 		}
-	}
+		return ok || name == "" && of == nil
+	})
 	return of, end
 }
 

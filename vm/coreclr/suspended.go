@@ -147,13 +147,7 @@ func (c *scan) Read() (found int, err error) {
 		}
 	}
 	c.Settle()
-	kept := c.boxes[:0]
-	for i := range c.boxes {
-		if c.Stayed(c.parts[i]) {
-			kept = append(kept, c.boxes[i])
-		}
-	}
-	c.boxes = kept
+	c.boxes = suspended.Stayed(&c.Scan, c.boxes, c.parts)
 	c.searchAgain()
 	c.dropCopies()
 	return len(c.boxes), c.Moment.Err()

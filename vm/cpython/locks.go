@@ -94,7 +94,7 @@ func (r *Runtime) lockObject(t *snapshot.Thread, word mem.Addr, m *view.View,
 		}
 	}
 	sp, data := t.Stack.Start, t.Stack.Data
-	if at, ok := stackPointer(t); ok && at > sp && at-sp < mem.Addr(len(data)) {
+	if at, ok := t.SP(); ok && at > sp && at-sp < mem.Addr(len(data)) {
 		data = data[at-sp:]
 	}
 	words := append([]byte(nil), data[:min(len(data), searched)]...)
@@ -132,16 +132,6 @@ func (r *Runtime) candidates(t *snapshot.Thread, words []byte) (wants []snapshot
 		}
 	}
 	return wants
-}
-
-func stackPointer(t *snapshot.Thread) (mem.Addr, bool) {
-	if t.Registers != nil {
-		return t.Registers.SP()
-	}
-	if t.Syscall != nil {
-		return t.Syscall.SP, true
-	}
-	return 0, false
 }
 
 // isLock returns a with its type if that is a lock, else 0.

@@ -26,7 +26,7 @@ func (r *Runtime) stackEnds(s *snapshot.Snapshot) *stackEnds {
 	o, out := r.roster.Load(), &stackEnds{table: s.Maps}
 	for i := range s.Threads {
 		t := &s.Threads[i]
-		sp, ok := stackPointer(t)
+		sp, ok := t.SP()
 		if !ok || s.Maps == nil {
 			continue
 		}

@@ -22,7 +22,8 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	}
 	at, system := g[gM], m[mG0]
 	handles := current == m[mSignal] || current == m[mSignalOld]
-	signalled := handles || !g.holds(stackPointer(t)) // it is on the stack for signals, and may not have its g yet
+	sp, _ := t.SP()
+	signalled := handles || !g.holds(uint64(sp)) // it is on the stack for signals, and may not have its g yet
 	if signalled {
 		copyBelow(f, other[gSched+bufSP])
 	}
@@ -38,18 +39,6 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 			r.copyStack(f, &other, current == system, i)
 		}
 	}
-}
-
-// stackPointer is the stack pointer of t, 0 if unknown.
-func stackPointer(t *snapshot.Thread) uint64 {
-	switch {
-	case t.Registers != nil:
-		sp, _ := t.Registers.SP()
-		return uint64(sp)
-	case t.Syscall != nil:
-		return uint64(t.Syscall.SP)
-	}
-	return 0
 }
 
 // systemDepth is how much of a system stack is copied that a signal has left, bytes: below where it was entered. What

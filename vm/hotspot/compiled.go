@@ -161,10 +161,10 @@ func built(code []byte) (depth int64, pushed, ok bool) {
 			depth, n = depth+int64(int32(binary.LittleEndian.Uint32(code[3:]))), 7
 		case has(code, "\x48\x83\xec") && len(code) >= 4: // sub rsp, imm8
 			depth, n = depth+int64(int8(code[3])), 4
-		case has(code, "\x48\x89\x6c\x24") && len(code) >= 5: // mov [rsp+d8], rbp
-			pushed, n = true, 5
-		case has(code, "\x48\x89\xac\x24") && len(code) >= 8: // mov [rsp+d32], rbp
-			pushed, n = true, 8
+		case code[0] == 0x9c: // pushf, of code that saves all registers
+			depth, n = depth+wordSize, 1
+		case stores(code) > 0: // mov [rsp+d], reg
+			pushed, n = pushed || code[0] == 0x48 && code[2]>>3&7 == 5, stores(code) // rbp
 		case has(code, "\x89\x84\x24") && len(code) >= 7: // mov [rsp-N], eax: is there stack enough?
 			n = 7
 		default:
@@ -176,6 +176,19 @@ func built(code []byte) (depth int64, pushed, ok bool) {
 		code = code[n:]
 	}
 	return depth, pushed, true
+}
+
+// stores is the length of the instruction at the begin of code if that stores a register behind the stack pointer:
+// mov [rsp], reg, mov [rsp+d8], reg or mov [rsp+d32], reg; else 0.
+func stores(code []byte) int {
+	if len(code) < 4 || code[0]&^4 != 0x48 || code[1] != 0x89 || code[3] != 0x24 {
+		return 0
+	}
+	n := map[byte]int{0x04: 4, 0x44: 5, 0x84: 8}[code[2]&^0x38]
+	if n > len(code) {
+		return 0
+	}
+	return n
 }
 
 func has(code []byte, prefix string) bool {

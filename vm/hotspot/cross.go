@@ -44,6 +44,8 @@ type activation struct {
 var (
 	errStack  = errors.New("what is on the stack is no frame of this code")
 	errCaller = errors.New("no return address was found")
+	// errReplaces is where no order of frames is on the stack.
+	errReplaces = errors.New("frames of compiled code are being replaced by those of the interpreter")
 )
 
 // maxFrame bounds one frame, bytes.

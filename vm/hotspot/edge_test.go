@@ -22,6 +22,11 @@ func TestBuilt(t *testing.T) {
 		// mov [rsp+0x10], rbp
 		{"C2 with rbp", "\x48\x81\xec\x18\x00\x00\x00\x48\x89\x6c\x24\x10", 0x18, true, true},
 		{"a nop before", "\x0f\x1f\x44\x00\x00\x55", 8, true, true}, // nop; push rbp
+		// push rbp; mov rbp, rsp; pushf; sub rsp, 8; sub rsp, 0x80; mov [rsp+0x78], rax; mov [rsp+0x80], r8
+		{"all registers", "\x55\x48\x8b\xec\x9c\x48\x83\xec\x08\x48\x81\xec\x80\x00\x00\x00" +
+			"\x48\x89\x44\x24\x78\x4c\x89\x84\x24\x80\x00\x00\x00", 0x98, true, true},
+		{"a store elsewhere", "\x55\x48\x89\x44\x25\x78", 0, false, false}, // mov [rbp+0x78], rax
+		{"a store that is cut", "\x55\x48\x89\x84\x24\x78\x00\x00", 0, false, false},
 		// cmp [r15+0x20], 0
 		{"the barrier", "\x55\x48\x83\xec\x20\x41\x81\x7f\x20\x00\x00\x00\x00", 0, false, false},
 		{"other code", "\x55\x48\x8b\x06", 0, false, false}, // mov rax, [rsi]
@@ -53,6 +58,19 @@ func TestEpilogue(t *testing.T) {
 	} {
 		if depth, ok := epilogue([]byte(row.code)); depth != row.depth || ok != row.ok {
 			t.Errorf("%s: got %d, %t, want %d, %t", row.name, depth, ok, row.depth, row.ok)
+		}
+	}
+}
+
+func TestMovesSP(t *testing.T) {
+	for code, want := range map[string]int{
+		"\x48\x8b\xe3": 3, "\x48\x89\xdc": 3, // mov rsp, rbx
+		"\x49\x8b\xe3": 11, "\x4c\x89\xdc": 11, // mov rsp, r11
+		"\x48\x8b\xdc": -1, "\x48\x89\xe3": -1, // mov rbx, rsp
+		"\x48\x8b\x23": -1, "\x48\x8b": -1, "": -1,
+	} {
+		if got, ok := movesSP([]byte(code)); ok != (want >= 0) || ok && got != want {
+			t.Errorf("%x: got %d, %t, want %d", code, got, ok, want)
 		}
 	}
 }
@@ -100,6 +118,7 @@ func FuzzEdges(f *testing.F) {
 		epilogue(code)
 		operand(code, 0x58)
 		jump(code)
+		movesSP(code)
 		nop(code)
 	})
 }

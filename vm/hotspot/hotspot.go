@@ -179,7 +179,9 @@ func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
 	if h == nil {
 		return unwind.Region{}, false
 	}
-	return unwind.Region{Start: h.Low, End: h.High, Generation: 1, Alike: true}, true
+	start := r.known.start(j, pc)
+	proved := start != 0 && start != j.nowhere() // its code heap may have grown since the mappings were read
+	return unwind.Region{Start: h.Low, End: h.High, Generation: 1, Alike: true, Proved: proved}, true
 }
 
 // Frames implements resolve.SiteNamer.

@@ -113,7 +113,8 @@ func (s *step) entered(ra, sender, saved mem.Addr) (regs.Registers, error) {
 func (s *step) entering(rbx, r13 mem.Addr) bool {
 	f := s.v.Fields(s.fp)
 	method, sender := f.Addr(methodSlot), f.Addr(senderSP)
-	if f.Err == nil && method == rbx && (r13 == sender || s.r.hasBytecode(s.j, rbx, r13)) {
+	passed := r13 >= s.sp && r13-s.sp < maxFrame // else r13 is in use for something else
+	if f.Err == nil && method == rbx && (r13 == sender || !passed || s.r.hasBytecode(s.j, rbx, r13)) {
 		return false
 	}
 	_, err := s.r.methodAt(s.j, rbx)
@@ -137,8 +138,8 @@ func (s *step) beforeEntry(sender mem.Addr) (regs.Registers, error) {
 	return regs.Registers{}, errCaller
 }
 
-// leaving leaves a frame that is gone: what is left is to pop the return address and to jump there, rbx being the stack
-// pointer of the caller.
+// leaving leaves a frame that is gone: what is left is to pop the return address and to jump there, the stack pointer
+// of the caller being in a register: rbx, or r11 behind a native method.
 func (s *step) leaving(before, code []byte) (next regs.Registers, done bool, err error) {
 	sp, ra := s.sp, mem.Addr(0)
 	reg, n := operand(code, 0x58)
@@ -149,10 +150,9 @@ func (s *step) leaving(before, code []byte) (next regs.Registers, done bool, err
 		}
 		ra, sp, code = mem.Addr(w), sp+wordSize, code[n:]
 	}
-	switch {
-	case movesRBX(code):
-		sp, code = s.register(regs.AMD64RBX), code[3:]
-	case n > 0 || len(before) < 3 || !movesRBX(before[len(before)-3:]):
+	if from, ok := movesSP(code); ok {
+		sp, code = s.register(numbered[from]), code[3:]
+	} else if _, ok = movesSP(before[max(0, len(before)-3):]); !ok || n > 0 {
 		return next, false, nil
 	}
 	to, ok := jump(code)
@@ -172,9 +172,18 @@ func (s *step) leaving(before, code []byte) (next regs.Registers, done bool, err
 // pushRBP is the instruction by which a frame begins.
 var pushRBP = []byte{0x55}
 
-// movesRBX reports whether code begins with mov rsp, rbx.
-func movesRBX(code []byte) bool {
-	return bytes.HasPrefix(code, []byte("\x48\x8b\xe3")) || bytes.HasPrefix(code, []byte("\x48\x89\xdc"))
+// movesSP is the register from which code begins by setting the stack pointer: mov rsp, reg.
+func movesSP(code []byte) (reg int, ok bool) {
+	if len(code) < 3 {
+		return 0, false
+	}
+	switch rex, modRM := int(code[0]), int(code[2]); {
+	case rex|1 == 0x49 && code[1] == 0x8b && modRM&^7 == 0xe0:
+		return modRM&7 | rex&1<<3, true
+	case rex|4 == 0x4c && code[1] == 0x89 && modRM&^0x38 == 0xc4:
+		return modRM>>3&7 | rex&4<<1, true
+	}
+	return 0, false
 }
 
 // operand is the register of a one-byte instruction op+register, n its length; 0 if code is no such instruction.

@@ -49,9 +49,20 @@ func (s *step) movesArguments() bool {
 	return sender >= s.sp && sender-s.sp < maxFrame && s.j.made(rax) && s.j.made(rax-1)
 }
 
+// savesAll bounds the begin of a stub, which may save all registers, bytes.
+const savesAll = 160
+
 // stubEdge leaves a stub with a frame, where that is not built yet or is gone.
 func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err error) {
-	_, code := around(s.v, s.pc)
+	if s.replacesFrames(b) {
+		return next, false, errReplaces
+	}
+	before, code := around(s.v, s.pc)
+	// What resolves a call goes on to what is called, when its frame is gone.
+	if _, ok := jump(code); ok && bytes.HasSuffix(before, popRBP) && s.proved(s.sp) {
+		next, err = s.leave(s.sp, s.sp+wordSize, 0, false)
+		return next, true, err
+	}
 	if depth, ok := epilogue(code); ok && s.returns(s.sp+mem.Addr(depth)) {
 		saved := mem.Addr(0)
 		if depth > 0 {
@@ -61,9 +72,9 @@ func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err 
 		return next, true, err
 	}
 	// Stubs of C1 say that their frame is complete from the begin on: what has run since decides.
-	if n := s.pc - b.Begin; s.pc >= b.Begin && n <= codeBefore {
-		if before, ok := s.v.Bytes(b.Begin, int(n)); ok {
-			depth, pushed, ok := built(before)
+	if n := s.pc - b.Begin; s.pc >= b.Begin && n <= savesAll {
+		if run, ok := s.r.lasting().Bytes(b.Begin, int(n)); ok {
+			depth, pushed, ok := built(run)
 			if ra := s.sp + mem.Addr(depth); ok && s.returns(ra) {
 				saved := mem.Addr(0)
 				if pushed {
@@ -83,6 +94,34 @@ func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err 
 	}
 	return next, false, nil
 }
+
+// replacesFrames reports whether a stub has taken down the frame of code that is given up, to build others in its place:
+// what is on the stack is no frame until they are there.
+// Source: generate_deopt_blob and generate_uncommon_trap_blob in src/hotspot/cpu/x86/sharedRuntime_x86_64.cpp.
+func (s *step) replacesFrames(b *codecache.Blob) bool {
+	const longest, near = 8 << 10, 16
+	if s.pc < b.Begin || s.pc >= b.End || b.End-b.Begin > longest {
+		return false
+	}
+	code, ok := s.r.lasting().Bytes(b.Begin, int(b.End-b.Begin))
+	if !ok {
+		return false
+	}
+	at := bytes.Index(code, []byte("\x48\x03\xe1")) // add rsp, rcx
+	if other := bytes.Index(code, []byte("\x48\x01\xcc")); at < 0 || other >= 0 && other < at {
+		at = other
+	}
+	if at < near {
+		return false
+	}
+	// The stub's own frame is taken down just before: add rsp, imm.
+	own := max(bytes.LastIndex(code[at-near:at], []byte("\x48\x83\xc4")),
+		bytes.LastIndex(code[at-near:at], []byte("\x48\x81\xc4")), 0)
+	return s.pc > b.Begin+mem.Addr(at-near+own)
+}
+
+// popRBP is the last instruction that takes a frame down.
+var popRBP = []byte{0x5d}
 
 // called is where on the stack the return address is of a stub that has pushed some words at most, 0 if it is not
 // there: behind a call of the stub.

@@ -1,6 +1,7 @@
 package suspended
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,8 @@ import (
 type Frame struct {
 	unwind.Frame
 	Own bool // of the program rather than of the runtime
+	// Test is the name of the test that it runs for a test runner, "" for none or if unknown.
+	Test string
 }
 
 // Wait is what one waits for, in the words of its runtime.
@@ -70,6 +73,7 @@ func (l *List) Make(frames []Frame, awaiting [][]int, wait func(*chains.Chain) W
 		for _, k := range all[i].Nodes {
 			stack = append(stack, frames[k].Frame)
 			f.System = f.System && !frames[k].Own
+			f.Test = cmp.Or(f.Test, frames[k].Test)
 		}
 		l.stacks[f.ID] = stack
 		out = append(out, f)

@@ -106,6 +106,17 @@ func (s *Scan) Stayed(p moment.Part) bool {
 	return s.same[p]
 }
 
+// Stayed are those of list whose parts were the same when they were read again, in the place of list.
+func Stayed[T any](s *Scan, list []T, parts []moment.Part) []T {
+	kept := list[:0]
+	for i := range list {
+		if s.Stayed(parts[i]) {
+			kept = append(kept, list[i])
+		}
+	}
+	return kept
+}
+
 // Change counts something else that was not the same.
 func (s *Scan) Change() { s.moved++ }
 

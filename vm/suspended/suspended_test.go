@@ -20,7 +20,7 @@ import (
 func TestMake(t *testing.T) {
 	var frames []Frame
 	for i, own := range []bool{false, true, true, true, false} {
-		frames = append(frames, Frame{unwind.Frame{Site: unwind.Site(1 + i%3)}, own})
+		frames = append(frames, Frame{unwind.Frame{Site: unwind.Site(1 + i%3)}, own, ""})
 	}
 	var l List
 	got := ""

@@ -49,8 +49,8 @@ var runtimes = []runtime{
 		"Builtins_InterpreterEntry"}, modules: []string{"libv8"},
 		jit: true, kind: profile.JavaScript, why: "this V8 has no symbols that describe its objects (v8dbg_...)"},
 	{language: "JavaScript", programs: []string{"electron"}, threads: []string{"Chrome_IOThread", "Chrome_ChildIOT"},
-		jit: true, kind: profile.JavaScript, why: "Electron, as all that is built on Chromium, has V8 with compressed " +
-			"pointers and without its debugging symbols"},
+		jit: true, kind: profile.JavaScript, why: "Electron, as all that is built on Chromium, has V8 with " +
+			"compressed pointers and without its debugging symbols"},
 	{language: "JavaScript", programs: []string{"deno"}, threads: []string{"V8 DefaultWorke"},
 		jit: true, kind: profile.JavaScript, why: "this V8 was built without its debugging symbols, as that of Deno; " +
 			"deno with --v8-flags=--perf-basic-prof names them"},
@@ -196,14 +196,14 @@ func InDump(d *profile.Dump) []string {
 // InProfile returns a sentence for each runtime at work in p: about the first process where one is, and how many more
 // there are.
 func InProfile(p *profile.Profile) []string {
-	byFrame, any := make([]signs, len(p.Frames)), false
+	byFrame, some := make([]signs, len(p.Frames)), false
 	named := kinds(0)
 	for i := range p.Frames {
 		named.add(&p.Frames[i])
 		byFrame[i] = of(&p.Frames[i], moduleName(p.Modules, p.Frames[i].Module))
-		any = any || byFrame[i] != signs{}
+		some = some || byFrame[i] != signs{}
 	}
-	if !any {
+	if !some {
 		return nil
 	}
 	byNode := make([]signs, p.Tree.Len())

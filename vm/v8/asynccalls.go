@@ -67,7 +67,11 @@ func (n *naming) frame(f *heap.Frame) suspended.Frame {
 		n.known[key] = out
 	}
 	all := n.r.sites.list(out.Site)
-	return suspended.Frame{Frame: out, Own: len(all) == 0 || !strings.HasPrefix(all[0].File, "node:")}
+	if len(all) == 0 {
+		return suspended.Frame{Frame: out, Own: true}
+	}
+	file := all[0].File
+	return suspended.Frame{Frame: out, Own: !strings.HasPrefix(file, "node:"), Test: n.testOf(f, file)}
 }
 
 func (n *naming) named(f *heap.Frame) unwind.Frame {

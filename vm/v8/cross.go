@@ -85,9 +85,14 @@ func callerOf(now *regs.Registers, v *view.View) (regs.Registers, error) {
 	if err != nil {
 		return regs.Registers{}, err
 	}
+	return behindRecord(fp, saved, ra), nil
+}
+
+// behindRecord are the registers of the caller of a function whose frame record at fp has those two words.
+func behindRecord(fp mem.Addr, saved, ra uint64) regs.Registers {
 	next := regs.New(regs.AMD64)
 	next.Set(regs.AMD64RIP, ra)
 	next.Set(regs.AMD64RSP, uint64(fp)+2*wordSize)
 	next.Set(regs.AMD64RBP, saved)
-	return next, nil
+	return next
 }

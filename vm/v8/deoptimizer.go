@@ -164,11 +164,7 @@ func (g *givingUp) caller(areas *areas, fp mem.Addr, v *view.View) (regs.Registe
 	if !ok || !ok2 || areas.find(mem.Addr(ra)-1) == nil {
 		return regs.Registers{}, errGivenUp
 	}
-	next := regs.New(regs.AMD64)
-	next.Set(regs.AMD64RIP, ra)
-	next.Set(regs.AMD64RSP, uint64(fp)+2*wordSize)
-	next.Set(regs.AMD64RBP, saved)
-	return next, nil
+	return behindRecord(fp, saved, ra), nil
 }
 
 // exit is where the code that is given up called the entry; that is read by code.

@@ -129,13 +129,7 @@ func (c *scan) isFunction(s heap.Shared) bool {
 // settle leaves out what was not the same when it was read again.
 func (c *scan) settle() {
 	c.Settle()
-	kept := c.frames[:0]
-	for i := range c.frames {
-		if c.Stayed(c.parts[i]) {
-			kept = append(kept, c.frames[i])
-		}
-	}
-	c.frames = kept
+	c.frames = suspended.Stayed(&c.Scan, c.frames, c.parts)
 	for p, part := range c.of {
 		if !c.Stayed(part) {
 			delete(c.waiters, p)

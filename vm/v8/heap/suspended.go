@@ -166,6 +166,19 @@ func (h Heap) FrameOf(a mem.Addr, kind Suspendable) (Frame, error) {
 	return f, err
 }
 
+// Arguments are the arguments of f, and what it keeps behind them, of all at most most.
+func (h Heap) Arguments(f *Frame, most int) ([]Tagged, error) {
+	a, err := h.object(f.Registers, "registers", h.Types.FixedArray)
+	if err != nil {
+		return nil, err
+	}
+	n, err := h.length(a, maxLocals)
+	if err != nil {
+		return nil, err
+	}
+	return h.words(a, h.ArrayData, min(n, most))
+}
+
 // PositionOf is where in the text of its script the function waits, -1 if that is not known.
 func (h Heap) PositionOf(s Shared, position int) int {
 	if position < 0 {

@@ -22,7 +22,7 @@ func main() {
 	flag.IntVar(&opt.Every, "every", 1, "compare each `N`-th instruction")
 	flag.Uint64Var(&opt.Start, "start", 0, "first instruction to compare")
 	flag.IntVar(&opt.Max, "max", 0, "end after `N` points; 0 is at the program's end")
-	flag.DurationVar(&opt.Limit, "limit", 0, "end after that time; 0 is at the program's end")
+	flag.DurationVar(&opt.Limit, "limit", 0, "end so long after the first point; 0 is at the program's end")
 	flag.IntVar(&opt.Inject, "inject", 0, "send SIGUSR1 at each `N`-th instruction once a handler is installed")
 	flag.IntVar(&opt.Keep, "keep", 2, "misses to print for each place")
 	flag.BoolVar(&opt.Fixed, "fixed", false, "without address space randomisation")
@@ -30,16 +30,17 @@ func main() {
 	flag.StringVar(&opt.Tunables, "tunables", os.Getenv("GLIBC_TUNABLES"), "the program's GLIBC_TUNABLES")
 	flag.BoolVar(&opt.TruthOnly, "truth-only", false, "walk nothing, check the truth alone")
 	flag.IntVar(&opt.PeerEvery, "peer-every", 1000, "ask the peer at each `N`-th point")
+	strict := flag.Bool("strict", false, "fail if a miss has no known cause, or nothing was compared")
 	peer := flag.String("peer", "", "compare also with this `command`, to which the process id is appended")
 	flag.Parse()
 	opt.Peer = strings.Fields(*peer)
-	if err := run(flag.Args(), opt); err != nil {
+	if err := run(flag.Args(), opt, *strict); err != nil {
 		fmt.Fprintln(os.Stderr, "exact:", err)
 		os.Exit(1)
 	}
 }
 
-func run(argv []string, opt exact.Options) error {
+func run(argv []string, opt exact.Options, strict bool) error {
 	if len(argv) == 0 {
 		return fmt.Errorf("usage: exact [flags] -- command")
 	}
@@ -49,5 +50,8 @@ func run(argv []string, opt exact.Options) error {
 	}
 	report, err := exact.Run(append([]string{path}, argv[1:]...), opt)
 	report.Print(os.Stdout)
+	if n := report.ByCause[exact.Unexplained]; err == nil && strict && (n > 0 || report.Points == 0) {
+		return fmt.Errorf("%d of %d points differ from the truth, and nothing explains it", n, report.Points)
+	}
 	return err
 }
