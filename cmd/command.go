@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/fpstack/fpstack/hang/supervise"
+	"github.com/fpstack/fpstack/text"
 	"github.com/fpstack/fpstack/tracer"
 )
 
@@ -25,6 +27,7 @@ func (r *recording) runCommand(ctx context.Context) error {
 	if r.child == nil {
 		return statusError(supervise.Failed)
 	}
+	r.sayWaiting(err)
 	status, waitErr := r.child.Wait()
 	if r.unfollowed != nil { // again: what the command wrote is above it now
 		r.complain(fmt.Errorf("reminder: %w", r.unfollowed))
@@ -40,6 +43,22 @@ func (r *recording) runCommand(ctx context.Context) error {
 	}
 	return nil
 }
+
+// sayWaiting says why fpstack goes on, when the recording is over and the command is not.
+func (r *recording) sayWaiting(err error) {
+	if r.o.quiet || r.o.duration == 0 || err != nil {
+		return
+	}
+	select {
+	case <-r.child.Ended():
+	case <-time.After(endsWith):
+		fmt.Fprintf(r.stderr, "%s (%d) still runs: waiting for it to end; Ctrl-C is passed on to it\n",
+			text.Message(filepath.Base(r.command[0])), r.child.PID())
+	}
+}
+
+// endsWith is how long after its recording a command may end without a line that says it goes on.
+const endsWith = 100 * time.Millisecond
 
 // follow adds the command to what is recorded. One that has ended already is no failure.
 func (r *recording) follow() error {

@@ -32,7 +32,7 @@ func (a *app) destine(output, format, piped, stem string, open bool) (destinatio
 	}
 	switch {
 	case d.form.name != "html" && d.form.name != "svg":
-		return d, usageError{errors.New("--open without html output or svg output: a browser shows only flame graphs")}
+		return d, usageError{errors.New("--open without html or svg output: a browser shows only flame graphs")}
 	case d.path == "-":
 		return d, usageError{errors.New("--open shows a file, and this goes to standard output: name one with -o")}
 	}

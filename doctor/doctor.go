@@ -13,6 +13,7 @@
 package doctor
 
 import (
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -107,8 +108,13 @@ func Judge(f *Facts, place Place) []Gate {
 	if !f.Exists {
 		return gates
 	}
-	return append(gates, f.uid(place), f.capability(place), f.userNamespace(place), f.pidNamespace(), f.dumpable(place),
-		f.moreCapabilities(place), f.yama(place), f.files(place), f.securityModule(place), f.tracer())
+	gates = append(gates, f.uid(place), f.capability(place), f.userNamespace(place), f.pidNamespace(),
+		f.dumpable(place), f.moreCapabilities(place), f.yama(place), f.files(place), f.securityModule(place),
+		f.tracer())
+	if f.Refused && culprit(gates) == nil {
+		gates = append(gates, f.unexplained(place))
+	}
+	return gates
 }
 
 // General returns the gates that do not depend on a process: what we may do at all.
@@ -135,23 +141,39 @@ func Verdict(gates []Gate) (State, *Gate) {
 // Culprit is the gate that most likely refused us: the first that is closed, else the first that
 // is not known and has a remedy, else one that says that no reason was found. Precondition:
 // f.Refused.
-func Culprit(f *Facts, place Place) Gate {
-	gates := Judge(f, place)
+func Culprit(f *Facts, place Place) Gate { return *culprit(Judge(f, place)) }
+
+// culprit is nil if no gate explains that we were refused.
+func culprit(gates []Gate) *Gate {
 	if state, g := Verdict(gates); state == Closed {
-		return *g
+		return g
 	}
-	for _, g := range gates {
-		if g.State == Unknown && g.Remedy != "" {
-			return g
+	for i := range gates {
+		if gates[i].State == Unknown && gates[i].Remedy != "" {
+			return &gates[i]
 		}
 	}
-	refused := Gate{Name: "kernel", State: Closed,
+	return nil
+}
+
+// unexplained is the gate of a refusal that no other gate explains.
+func (f *Facts) unexplained(place Place) Gate {
+	g := Gate{Name: "answer", State: Closed,
 		Says: "the kernel refused for a reason that cannot be seen from here", Remedy: place.allowPtrace()}
 	if f.capable() { // to ask for it would not help
-		refused.Remedy = "CAP_SYS_PTRACE is effective already: the process may be of a user namespace outside of " +
+		g.Remedy = "CAP_SYS_PTRACE is effective already: the process may be of a user namespace outside of " +
 			"ours, or a security module refuses; run fpstack on the host."
 	}
-	return refused
+	return g
+}
+
+// RightHelps reports whether CAP_SYS_PTRACE, or no filter on ptrace, may open what refuses: not if there is no such
+// process, or if we have both.
+func RightHelps(gates []Gate) bool {
+	has := func(name string, s State) bool {
+		return slices.ContainsFunc(gates, func(g Gate) bool { return g.Name == name && g.State == s })
+	}
+	return !has(process, Closed) && (!has(Capability, Open) || has(seccomp, Closed))
 }
 
 // Refusal is what the Culprit says and what to do about it, as a sentence or two. It may hold any bytes of the target.

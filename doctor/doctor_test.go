@@ -155,6 +155,33 @@ func TestRemediesFitThePlace(t *testing.T) {
 	}
 }
 
+// TestRightHelps: CAP_SYS_PTRACE is recommended to those who lack it, and for a process that is there.
+func TestRightHelps(t *testing.T) {
+	const sysPtrace = 1 << 19
+	for name, c := range map[string]struct {
+		change func(f *Facts)
+		want   bool
+	}{
+		"another user's": {func(f *Facts) { f.TargetUID, f.IDsDiffer = 33, true }, true},
+		"refused without a reason that shows, and we have it": {func(f *Facts) { f.Caps = sysPtrace }, false},
+		"a filter on ptrace, and we have it": {func(f *Facts) {
+			f.Caps, f.Seccomp, f.PtraceRefused = sysPtrace, 2, truth(true)
+		}, true},
+		"no such process": {func(f *Facts) { f.Exists = false }, false},
+	} {
+		f := ordinary()
+		f.Refused = true
+		c.change(f)
+		gates := Judge(f, Shell)
+		if RightHelps(gates) != c.want {
+			t.Errorf("%s: %v, want %v: %v", name, !c.want, c.want, gates)
+		}
+		if state, _ := Verdict(gates); state != Closed {
+			t.Errorf("%s: refused, and no gate is closed: %v", name, gates)
+		}
+	}
+}
+
 func TestLookReadsWhatProcSays(t *testing.T) {
 	root := harness.Tree(t, map[string]string{
 		"self/status": "Name:\tfpstack\nTgid:\t50\nPPid:\t40\nUid:\t1000\t1000\t1000\t1000\n" +
@@ -243,8 +270,8 @@ func TestCulpritIsNeverNothing(t *testing.T) {
 		"a gate that is closed": {func(f *Facts) { f.Yama = 2 }, "Yama", "sudo"},
 		"one that is not known, with a remedy": {func(f *Facts) { f.OwnLSM = "docker-default (enforce)" },
 			"security module", "AppArmor may have refused"},
-		"one that is not known, without remedy": {func(f *Facts) { f.Dumpable = nil }, "kernel", "cap_sys_ptrace"},
-		"all are open":                          {func(f *Facts) {}, "kernel", "cap_sys_ptrace"},
+		"one that is not known, without remedy": {func(f *Facts) { f.Dumpable = nil }, "answer", "cap_sys_ptrace"},
+		"all are open":                          {func(f *Facts) {}, "answer", "cap_sys_ptrace"},
 	} {
 		f := ordinary()
 		f.Refused = true

@@ -8,7 +8,7 @@ import (
 
 // process judges whether there is anything to sample.
 func (f *Facts) process(place Place) Gate {
-	g := Gate{Name: "process", State: Open, Says: fmt.Sprintf("process %d is there", f.PID)}
+	g := Gate{Name: process, State: Open, Says: fmt.Sprintf("process %d is there", f.PID)}
 	switch {
 	case f.Hidden:
 		g.Says = fmt.Sprintf("process %d exists, but /proc does not show it", f.PID)
@@ -51,7 +51,7 @@ func (f *Facts) kernel() Gate {
 
 // systemCall judges whether a filter on us refuses ptrace itself.
 func (f *Facts) systemCall(place Place) Gate {
-	g := Gate{Name: "seccomp", State: Absent, Says: "no filter is on us"}
+	g := Gate{Name: seccomp, State: Absent, Says: "no filter is on us"}
 	if f.Seccomp == 2 {
 		g.State, g.Says = Open, "fpstack runs under a seccomp filter that allows ptrace"
 	}
@@ -105,6 +105,9 @@ func (f *Facts) uid(place Place) Gate {
 
 // Capability is the name of the gate that is open if we have CAP_SYS_PTRACE.
 const Capability = "capability"
+
+// The names of gates that decide whether that capability helps.
+const process, seccomp = "process", "seccomp"
 
 // capability says whether we have CAP_SYS_PTRACE. It refuses nothing by itself.
 func (f *Facts) capability(Place) Gate {

@@ -58,7 +58,7 @@ func GatesText(w io.Writer, e *Examination, verbose bool, style Style, width int
 		return b.Flush()
 	}
 	writeGates(b, e.Gates, style, width)
-	if !e.Passes() && e.Store == "" {
+	if !e.Passes() && e.Store == "" && doctor.RightHelps(e.Gates) {
 		fmt.Fprintln(b, "What gives the right to sample, by place:")
 		for _, a := range doctor.AllPlaces() {
 			mark := " "
