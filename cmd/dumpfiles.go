@@ -116,8 +116,9 @@ func (a *app) dumpKept(ctx context.Context, o *dumpOptions, form report.Options,
 	if o.fibers.word == "none" {
 		fibers = dump.NoFibers
 	}
+	names := o.names(finder, budget)
 	j := &symbolizing{app: a, o: o, files: files, budget: budget, missing: unread > 0,
-		walks: dump.Options{Runtimes: o.vms(budget), Names: o.names(finder, budget), Mode: o.unwind.mode(),
+		walks: dump.Options{Runtimes: o.vms(budget, names.Files), Names: names, Mode: o.unwind.mode(),
 			MaxFrames: o.maxFrames, Locals: o.locals, Fibers: fibers},
 		namer: offline.New(files, symbol.NewFiles(finder, o.allLines()), o.symbols())}
 	for _, name := range objects {

@@ -41,8 +41,9 @@ func (a *app) newDumping(ctx context.Context, o *dumpOptions) *dumping {
 	budget := keepHeap(newBudget(ctx, &o.namingOptions))
 	names := o.namingOptions.names(d.finder, budget)
 	names.Shared = resolve.NewShared()
-	d.walks = dump.Options{Runtimes: o.vms(budget), Names: names, Mode: o.unwind.mode(), MaxFrames: o.maxFrames,
-		Fibers: o.fiberOptions.mode(o), Locals: o.locals}
+	d.walks = dump.Options{Runtimes: o.vms(budget, names.Files), Names: names, Mode: o.unwind.mode(),
+		MaxFrames: o.maxFrames,
+		Fibers:    o.fiberOptions.mode(o), Locals: o.locals}
 	return d
 }
 

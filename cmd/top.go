@@ -238,7 +238,7 @@ func (a *app) printOptions(o *topOptions) top.PrintOptions {
 // Reading them ends with ctx.
 func (o *samplingOptions) sampler(ctx context.Context, finder *debugfile.Finder) sampler.Options {
 	budget := newBudget(ctx, &o.namingOptions)
-	table := o.vms(budget)
+	table := o.vms(budget, nil)
 	if o.gil {
 		table.CopyHolders()
 	}

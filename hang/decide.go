@@ -31,6 +31,9 @@ func (j *judging) decide() *Verdict {
 			return j.evidence(j.deadlock(c), sinks)
 		}
 	}
+	if v := j.taskDeadlock(); v != nil {
+		return j.evidence(v, sinks)
+	}
 	if len(sinks) > 0 && sinks[0].rank == rankLost {
 		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
 	}
@@ -149,7 +152,7 @@ func (j *judging) rootVerdict(s *sink) *Verdict {
 	if len(repeats) > 0 && s.kind != Busy {
 		words = fit(words, "; it repeats the same command: "+text.Escape(repeats[0]))
 	}
-	if s.kind.Hung() && len(j.blamed(s.pid, j.waiting[s.tid])) == 0 {
+	if s.kind.Hung() && len(j.blamed(s.pid, s.tid)) == 0 {
 		words = fit(words, j.since(s.tid))
 	}
 	v := &Verdict{Kind: s.kind, Sentence: words}
@@ -175,7 +178,7 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 		return c
 	}
 	of := j.of(pid)
-	if _, c.Frame = culpritFiber(d, j.blamed(pid, j.waiting[tid])); c.Frame != nil {
+	if _, c.Frame = culpritFiber(d, j.blamed(pid, tid)); c.Frame != nil {
 		return c
 	}
 	t := j.sampled[tid]

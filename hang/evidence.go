@@ -73,11 +73,12 @@ func (j *judging) lockedFibers(v *Verdict) {
 	}
 }
 
-// lostCalls adds to v the async functions that nobody lets go on, of processes for which it does not blame one.
+// lostCalls adds to v the async functions that nobody lets go on, or that have what others wait for, of processes for
+// which it does not blame one.
 func (j *judging) lostCalls(v *Verdict) {
 	for _, d := range j.dumps {
 		calls := j.of(d.Process.PID).leaves
-		if len(calls) == 0 || lost(calls[0]) != 0 {
+		if len(calls) == 0 || lost(calls[0]) != 0 && awaitingHeld(d, calls[0]) == nil {
 			continue
 		}
 		if _, frame := culpritFiber(d, calls); frame == nil || v.Culprit != nil && v.Culprit.Frame == frame {

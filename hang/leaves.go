@@ -14,17 +14,24 @@ import (
 // why a thread does not go on that waits in its event loop, or for a task.
 
 // leaves are the tasks and async functions of a program that wait for no other of them and for no time: those that
-// nothing lets go on first, then those that others wait for; nil if a task runs. timed says that one waits for a time,
-// and what then waits for work may be given some.
+// nothing lets go on first, then those that have what most wait for, then those that others wait for; nil if a task
+// runs. timed says that one waits for a time, and what then waits for work may be given some.
 func leaves(d *profile.Dump) (all []*profile.Fiber, timed bool) {
-	awaits := map[uint64]bool{}
+	awaits, keeps := map[uint64]bool{}, map[uint64]int{}
 	for i := range d.Fibers {
 		for _, id := range d.Fibers[i].AwaitedBy {
 			awaits[id] = true
 		}
+		if len(d.Fibers[i].HeldBy) > 0 && !slices.Contains(d.Fibers[i].HeldBy, d.Fibers[i].ID) {
+			awaits[d.Fibers[i].ID] = true // who has it is to go on first
+			for _, id := range d.Fibers[i].HeldBy {
+				keeps[id]--
+			}
+		}
 	}
 	for i := range d.Fibers {
 		f := &d.Fibers[i]
+		timed = timed || f.Timed
 		switch {
 		case f.System || f.Wait == profile.FiberRuns:
 			continue
@@ -40,7 +47,8 @@ func leaves(d *profile.Dump) (all []*profile.Fiber, timed bool) {
 		all = slices.DeleteFunc(all, func(f *profile.Fiber) bool { return isWorker(d, f) })
 	}
 	slices.SortStableFunc(all, func(a, b *profile.Fiber) int {
-		return cmp.Or(cmp.Compare(lost(a), lost(b)), cmp.Compare(min(1, len(b.AwaitedBy)), min(1, len(a.AwaitedBy))))
+		return cmp.Or(cmp.Compare(lost(a), lost(b)), cmp.Compare(keeps[a.ID], keeps[b.ID]),
+			cmp.Compare(min(1, len(b.AwaitedBy)), min(1, len(a.AwaitedBy))))
 	})
 	return all, timed
 }
@@ -73,13 +81,14 @@ func lost(f *profile.Fiber) int {
 	return 1
 }
 
-// blamed are the fibers because of which a thread of process pid does not go on that waits for w.
-func (j *judging) blamed(pid int, w *profile.Wait) []*profile.Fiber {
-	of := j.of(pid)
+// blamed are the fibers because of which a thread of process pid does not go on.
+func (j *judging) blamed(pid, tid int) []*profile.Fiber {
+	of, w := j.of(pid), j.waiting[tid]
 	switch {
 	case len(of.fibers) > 0:
 		return of.fibers
-	case len(of.leaves) > 0 && !of.leaves[0].IsAsync(), w != nil && w.Sort == profile.SortTask:
+	case len(of.leaves) > 0 && !of.leaves[0].IsAsync(), w != nil && w.Sort == profile.SortTask,
+		j.drives(pid, tid) && !of.serves:
 		return of.leaves
 	}
 	return nil
@@ -133,6 +142,7 @@ func (j *judging) awaiting(pid int) string {
 	if frame == nil || !f.IsAsync() {
 		return ""
 	}
+	kept := awaitingHeld(of.dump, f)
 	n := 0
 	for _, other := range of.leaves {
 		if other.State == f.State && other.Stack == f.Stack {
@@ -148,5 +158,29 @@ func (j *judging) awaiting(pid int) string {
 			break
 		}
 	}
-	return words + fmt.Sprintf(" [%s]", text.Escape(f.State))
+	words += fmt.Sprintf(" [%s]", text.Escape(f.State))
+	if kept == nil {
+		return words
+	}
+	who := text.Count(len(kept), kept[0].Kind)
+	if _, at := culpritFiber(of.dump, kept); at != nil {
+		who += " in " + text.Escape(shortName(at.Func))
+	}
+	return fmt.Sprintf("%s [%s], which is in %s [%s]", who, text.Escape(kept[0].State), place(frame),
+		text.Escape(f.State))
+}
+
+// awaitingHeld are those that wait for what f has, of the wait of which there are most; nil for none.
+func awaitingHeld(d *profile.Dump, f *profile.Fiber) (most []*profile.Fiber) {
+	byObject := map[uint64][]*profile.Fiber{}
+	for i := range d.Fibers {
+		other := &d.Fibers[i]
+		if other.ID != f.ID && slices.Contains(other.HeldBy, f.ID) {
+			all := append(byObject[other.Object], other)
+			if byObject[other.Object] = all; len(all) > len(most) {
+				most = all
+			}
+		}
+	}
+	return most
 }

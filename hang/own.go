@@ -13,7 +13,7 @@ import (
 // foreignFiles are parts of paths of source files that are no user's own: libraries of languages, test runners.
 var foreignFiles = []string{"/usr/include/", "/usr/src/", "/usr/lib/", "/usr/local/go/src/", "/go/src/runtime/",
 	"/pkg/mod/", "/site-packages/", "/dist-packages/", "/lib/python", "/node_modules/", "node:", "internal/",
-	"/rustc/", "/.cargo/registry/", "/python-build", "<frozen ", "/glibc", "/sysdeps/", "/nptl/", "/gcc-", "/gtest",
+	"/rustc/", "/registry/src/", "/python-build", "<frozen ", "/glibc", "/sysdeps/", "/nptl/", "/gcc-", "/gtest",
 	"/bin/",
 	"/deps/uv/", "/deps/v8/", "/_pytest/", "_testmain.go", "java.base/", "/_/src/", "./nptl", "../sysdeps"}
 

@@ -192,8 +192,12 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		}
 	case w.Sort == profile.SortTask:
 		j.task(s, w)
-	case len(j.blamed(n.pid, w)) > 0:
-		all := j.blamed(n.pid, w)
+	case j.drives(n.pid, n.tid) && j.of(n.pid).serves:
+		s.rank, s.does = rankWork, "waits for connections"
+	case j.drives(n.pid, n.tid):
+		j.task(s, w)
+	case len(j.blamed(n.pid, n.tid)) > 0:
+		all := j.blamed(n.pid, n.tid)
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.fibers(n.pid, all)
 		if all[0].Wait == profile.FiberLock {
 			s.rank = rankFiberLock

@@ -60,6 +60,7 @@ type together struct {
 	parked  []*profile.Fiber // all of the program, if none of them runs
 	changes bool             // its fibers change threads
 	leaves  []*profile.Fiber // tasks and async functions that wait for no other
+	tasks   bool             // an executor has tasks
 	timed   bool             // one of these waits for a time: then the timer of its loop is that
 	hosts   bool             // one waits until somebody ends the program
 	serves  bool             // one waits for somebody to connect
@@ -115,6 +116,7 @@ func (p *together) addFibers() {
 	}
 	p.leaves, p.timed = leaves(p.dump)
 	for i := range p.dump.Fibers {
+		p.tasks = p.tasks || p.dump.Fibers[i].Kind == profile.AsyncTask
 		p.hosts = p.hosts || awaitsShutdown(p.dump, &p.dump.Fibers[i])
 	}
 }

@@ -28,6 +28,10 @@ type Fiber struct {
 	Creator uint64 // the fiber that created it, 0 if unknown
 	// AwaitedBy are the ids of those that wait for it to end, as far as known.
 	AwaitedBy []uint64
+	// HeldBy are the ids of those that have what it waits for, and let it go on by giving that back: proven. nil if
+	// unknown.
+	HeldBy []uint64
+	Timed  bool // a timer lets it go on, too
 	// LoopTID is the thread whose event loop runs it when it goes on, 0 if unknown.
 	LoopTID int
 	// Locals are the local variables of frames of its stack, by Frame.Index; nil if they were not asked for.

@@ -96,6 +96,8 @@ type fiberDoc struct {
 	Creator uint64 `json:"creator,omitempty"`
 
 	AwaitedBy []uint64 `json:"awaited_by,omitempty"`
+	HeldBy    []uint64 `json:"held_by,omitempty"`
+	Timed     bool     `json:"timed,omitempty"`
 	LoopTID   int      `json:"loop_tid,omitempty"`
 	Wait      string   `json:"wait,omitempty"`
 	Object    string   `json:"object,omitempty"`

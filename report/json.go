@@ -122,6 +122,7 @@ func fiberDocument(f *profile.Fiber) *fiberDoc {
 		State: profile.Lossless(f.State), Waits: f.Waits.Nanoseconds(), Locked: f.Locked,
 		System: f.System, TID: f.TID, Stack: f.Stack,
 		Missing: profile.Lossless(f.Missing), Creator: f.Creator, AwaitedBy: f.AwaitedBy, LoopTID: f.LoopTID,
+		HeldBy: f.HeldBy, Timed: f.Timed,
 		Wait: profile.Lossless(string(f.Wait)), Test: profile.Lossless(f.Test), Locals: localsDocuments(f.Locals)}
 	if f.Object != 0 {
 		doc.Object = jsondoc.Hex(f.Object)

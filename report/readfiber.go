@@ -32,6 +32,7 @@ func (in *dumpReader) fiber() error {
 	}
 	in.dump.Fibers = append(in.dump.Fibers, profile.Fiber{Locals: locals, Kind: in.text(doc.Kind, &err), ID: doc.ID,
 		Name: in.text(doc.Name, &err), AwaitedBy: doc.AwaitedBy, LoopTID: doc.LoopTID,
+		HeldBy: doc.HeldBy, Timed: doc.Timed,
 		Wait: profile.FiberWait(in.text(doc.Wait, &err)), Object: optional(doc.Object, &err),
 		Test:  in.text(doc.Test, &err),
 		State: in.text(doc.State, &err), Waits: max(0, time.Duration(doc.Waits)), Locked: doc.Locked,

@@ -49,7 +49,7 @@ func (n *Names) fibers(d *profile.Dump, w *Walked, shared sharedFrames) {
 		f := &w.Fibers[i]
 		d.Fibers[i] = profile.Fiber{Kind: f.Kind, ID: f.ID, Name: f.Name, State: f.State, Waits: f.Waits,
 			Locked: f.Locked, System: f.System, TID: f.TID, Stack: w.StackOf[i], Missing: f.Missing, Creator: f.Creator,
-			AwaitedBy: f.AwaitedBy, LoopTID: f.LoopTID,
+			AwaitedBy: f.AwaitedBy, HeldBy: f.HeldBy, Timed: f.Timed, LoopTID: f.LoopTID,
 			Wait: profile.FiberWait(f.Wait), Object: f.Object, Test: f.Test}
 		if t := threads[f.TID]; t != nil {
 			t.Fiber = &profile.FiberID{Kind: f.Kind, ID: f.ID, Name: f.Name}

@@ -40,6 +40,10 @@ type Fiber struct {
 	Creator   uint64
 	// AwaitedBy are the ids of those that wait for it to end, as far as known.
 	AwaitedBy []uint64
+	// HeldBy are the ids of those that have Object, and let go on who waits for it by giving it back: proven.
+	HeldBy []uint64
+	// Timed says that a timer lets it go on, too.
+	Timed bool
 	// LoopTID is the thread whose event loop runs it when it goes on, 0 if unknown.
 	LoopTID int
 }

@@ -64,6 +64,9 @@ func NewResolver(m *module.Module, files *Files, sources ...DebugInfo) *Resolver
 		sources: sources}
 }
 
+// Table is what names symbols for r, by those of the files that belong to the module too. It is r's.
+func (r *Resolver) Table() *Table { return r.table }
+
 // Close closes the debug files that were opened for r. Nothing is asked of r afterwards.
 func (r *Resolver) Close() error { return r.separate.close() }
 

@@ -79,6 +79,9 @@ func (p *Process) Scan(set *module.Set) {
 	p.scanWholes(set)
 	p.list()
 	for _, r := range p.all {
+		if r, ok := r.(Debugger); ok {
+			r.Debug(p.table.debug)
+		}
 		if r, ok := r.(Mapper); ok {
 			r.Mapped(set)
 		}

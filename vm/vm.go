@@ -15,6 +15,7 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/symbol/sourcemap"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/coreclr"
@@ -147,6 +148,7 @@ type Table struct {
 
 	holders   bool
 	translate bool
+	debug     *symbol.Files
 }
 
 // NewTable returns a Table of those kinds. What runtimes read and keep of a process is taken from b.
@@ -161,6 +163,14 @@ func (t *Table) CopyHolders() { t.holders = true }
 // Translate makes the runtimes of each Process made from now on show the places that source maps name. Those are read
 // in the view of the process when they are wanted.
 func (t *Table) Translate() { t.translate = true }
+
+// Debug lets runtimes of each Process made from now on name places by debug files too.
+func (t *Table) Debug(files *symbol.Files) { t.debug = files }
+
+// Debugger is a runtime that names places by debug files.
+type Debugger interface {
+	Debug(files *symbol.Files)
+}
 
 // maxNone bounds the modules that are remembered.
 const maxNone = 1 << 12

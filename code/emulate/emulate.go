@@ -19,6 +19,9 @@ import (
 	"github.com/fpstack/fpstack/code/x86"
 )
 
+// exchange is the opcode of xchg, which is atomic with memory without a prefix.
+const exchange = 0x86
+
 // Registers by their number in instructions.
 const (
 	RAX = iota
@@ -52,6 +55,11 @@ type Machine struct {
 	Call func(slot uint64) bool
 	// Return hears of each return to PC; nil: nobody does.
 	Return func()
+
+	// Touched is the operand in memory of the instruction that ran last, with FS, 0 if it has none; a stack that is
+	// pushed or popped is none. Atomic says that it was read and written as one.
+	Touched uint64
+	Atomic  bool
 
 	overlay overlay
 	next    uint64 // behind the instruction at hand
@@ -101,7 +109,8 @@ func (m *Machine) Step() error {
 		return m.unknown(code, len(code))
 	}
 	pc := m.PC
-	m.next, m.fault = pc+uint64(in.Len), nil
+	m.next, m.fault, m.Touched = pc+uint64(in.Len), nil, 0
+	m.Atomic = in.IsMem && (in.Lock || in.Space == 0 && in.Op&^1 == exchange)
 	known := !in.VEX && !in.Other && m.execute(&in)
 	switch {
 	case m.fault != nil:

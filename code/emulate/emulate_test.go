@@ -128,6 +128,29 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// TestTouched: the memory that an instruction is about, and whether it is read and written as one.
+func TestTouched(t *testing.T) {
+	for _, tc := range []struct {
+		code   string
+		at     uint64
+		atomic bool
+	}{
+		{"\x48\x8b\x43\x08", there + 0x408, false},                                     // mov 8(%rbx), %rax
+		{"\xf0\x48\x0f\xb1\x4b\x10", there + 0x410, true},                              // lock cmpxchg
+		{"\xf0\x48\x0f\xc1\x0b", there + 0x400, true},                                  // lock xadd
+		{"\x48\x87\x0b", there + 0x400, true},                                          // xchg
+		{"\x48\x01\x0b", there + 0x400, false},                                         // add
+		{"\x64\x48\x8b\x04\x25\x08\x00\x00\x00", there + 0x108, false},                 // mov %fs:8, %rax
+		{"\x48\x8d\x43\x08", 0, false}, {"\x50", 0, false}, {"\x48\x87\xc1", 0, false}, // lea, push, xchg
+	} {
+		m := drawn([]byte(tc.code), make([]byte, length))
+		m.Touched, m.Atomic = 1, true
+		if err := m.Step(); err != nil || m.Touched != tc.at || m.Atomic != tc.atomic {
+			t.Errorf("% x: %#x, atomic %t, %v, want %#x, %t", tc.code, m.Touched, m.Atomic, err, tc.at, tc.atomic)
+		}
+	}
+}
+
 // FuzzRun runs any bytes: no panic, within its steps, and nothing is read but by Read, nothing written but the overlay.
 func FuzzRun(f *testing.F) {
 	for _, seed := range []string{

@@ -56,12 +56,13 @@ func (m *Machine) address(in *x86.Instruction) uint64 {
 	return a
 }
 
-// at is address, with the base of FS where the instruction has it.
+// at is address, with the base of FS where the instruction has it. It is touched.
 func (m *Machine) at(in *x86.Instruction) uint64 {
+	m.Touched = m.address(in)
 	if in.FS {
-		return m.address(in) + m.FSBase
+		m.Touched += m.FSBase
 	}
-	return m.address(in)
+	return m.Touched
 }
 
 // isHigh reports whether register r of an instruction for bytes is the second byte of one: ah, ch, dh, bh.

@@ -4,6 +4,7 @@ package rust
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/fpstack/fpstack/maps/module"
@@ -89,7 +90,7 @@ func tokio(t *testing.T, set *module.Set, image module.Image) lister {
 func chainOf(l lister, f *snapshot.Fiber) string {
 	var stack unwind.Stack
 	l.FiberStack(f.ID, &stack)
-	s, lines := f.State+":", false
+	s, lines := strings.TrimSuffix(f.State, "<u64>")+":", false
 	for i := range stack.Frames {
 		for _, x := range l.Frames(stack.Frames[i].Site) {
 			if isPassing(x.Func) {

@@ -38,15 +38,21 @@ func TestMain(m *testing.M) {
 // start starts a program with n tasks of each kind, and returns its process id.
 func start(t *testing.T, program, scheduler string, n int) int {
 	t.Helper()
+	p := harness.Program{Argv: []string{binary(t, program), scheduler, strconv.Itoa(n)}, Ready: "ready"}
+	return p.Begin(t)
+}
+
+// binary is the path of a program. The test skips where it is not built.
+func binary(t *testing.T, program string) string {
+	t.Helper()
 	path, err := filepath.Abs(filepath.Join(built, program))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("testdata/bin/rust is not built: scripts/build-rust")
+		t.Skipf("testdata/bin/rust/%s is not built: scripts/build-rust", program)
 	}
-	p := harness.Program{Argv: []string{path, scheduler, strconv.Itoa(n)}, Ready: "ready"}
-	return p.Begin(t)
+	return path
 }
 
 // dump is a dump of process pid with all fibers.
@@ -69,10 +75,16 @@ func read(t *testing.T, arguments ...string) *profile.Dump {
 	return d
 }
 
-// marks are the lines of the source that end in "// KIND N", by that.
+// marks are those of the source of tasks.
 func marks(t *testing.T) map[string]int {
 	t.Helper()
-	f, err := os.Open("../../testdata/rust/tasks/main.rs")
+	return marksOf(t, "tasks")
+}
+
+// marksOf are the lines of the source of a program that end in "// KIND N", by that.
+func marksOf(t *testing.T, program string) map[string]int {
+	t.Helper()
+	f, err := os.Open(filepath.Join("../../testdata/rust", program, "main.rs"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +101,10 @@ func marks(t *testing.T) map[string]int {
 	return lines
 }
 
-// chain is what is listed of a fiber: what it awaits, and the lines of its functions, innermost first.
+// chain is what is listed of a fiber: what it awaits, and the lines of its functions, innermost first. The type that a
+// lock guards is left out: functions that are not inlined do not have it in their names.
 func chain(d *profile.Dump, f *profile.Fiber) string {
-	s := f.State + ":"
+	s := strings.TrimSuffix(f.State, "<u64>") + ":"
 	for _, x := range d.FiberStacks[f.Stack].Stack.Frames {
 		s += fmt.Sprintf(" %d", x.Line)
 	}

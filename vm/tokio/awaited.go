@@ -40,7 +40,8 @@ var modules = []struct {
 	{"sync/mutex", awaitedMutex}, {"sync/rwlock", awaitedRWLock}, {"sync/semaphore", awaitedSemaphore},
 	{"sync/oneshot", awaitedOneshot}, {"sync/notify", awaitedNotify}, {"sync/watch", awaitedWatch},
 	{"sync/broadcast", awaitedBroadcast}, {"sync/barrier", awaitedBarrier}, {"sync/mpsc/", awaitedReceive},
-	{"time/", awaitedTimer}, {"runtime/task/join", awaitedTask}, {"net/tcp/listener", awaitedConnection},
+	{"time/", awaitedTimer}, {"runtime/task/join", awaitedTask},
+	{"task/join_set", awaitedTask}, {"net/tcp/listener", awaitedConnection},
 	{"net/unix/listener", awaitedConnection}, {"net/", awaitedSocket}, {"runtime/io/", awaitedSocket},
 	{"signal/", awaitedSignal}, {"process/", awaitedProcess},
 }
@@ -61,6 +62,11 @@ func (a *awaited) add(inner []profile.Frame) {
 	if permits && *a == awaitedReceive { // who receives needs no permit
 		*a = awaitedSend
 	}
+}
+
+// isLock reports whether those that have what is awaited are few, so that the state of who waits says who they are.
+func (a awaited) isLock() bool {
+	return a == awaitedMutex || a == awaitedRWLock || a == awaitedSemaphore
 }
 
 func (a awaited) text() string {

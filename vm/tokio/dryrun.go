@@ -2,7 +2,9 @@ package tokio
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
+	"errors"
 	"hash/maphash"
 	"slices"
 
@@ -48,6 +50,8 @@ type call struct {
 type trace struct {
 	calls []call
 	steps []step
+	drops bool  // it is of a task that is dropped
+	gives []int // the steps of that by which something may be given back: those that are atomic
 }
 
 // dry runs tasks.
@@ -58,6 +62,7 @@ type dry struct {
 	local   mem.Span[mem.Addr]      // the memory of that thread, of which it does not matter whether it changes
 	code    map[mem.Addr]*[2][]byte // pages, with their start in the next
 	slots   map[uint64]imported
+	frees   bool // the kernel is taken to do what it is asked for by [freeing]
 	seed    maphash.Seed
 	known   map[uint64]int // traces by their hash
 	traces  []trace
@@ -66,8 +71,11 @@ type dry struct {
 	at      trace
 	stack   []frameOf // of the machine
 	seen    map[step]bool
-	taken   mem.Addr // the task whose result was asked for last
-	held    int64    // bytes of traces that the budget has given
+	most    int                   // instructions of the run at hand
+	wakers  []waker               // that were dropped
+	drops   map[mem.Addr]bool     // functions that were called, by whether they drop a waker
+	recent  [recentReads]mem.Addr // where was read last
+	held    int64                 // bytes of traces that the budget has given
 }
 
 type frameOf struct {
@@ -77,7 +85,7 @@ type frameOf struct {
 
 func (r *Runtime) newDry(t *snapshot.Thread) *dry {
 	d := &dry{r: r, thread: t.TP, code: map[mem.Addr]*[2][]byte{}, slots: r.slots(),
-		seed: maphash.MakeSeed(), known: map[uint64]int{}, seen: map[step]bool{}}
+		drops: map[mem.Addr]bool{}, seed: maphash.MakeSeed(), known: map[uint64]int{}, seen: map[step]bool{}}
 	if in := r.table.Find(t.TP); in != nil {
 		d.local = mem.Span[mem.Addr]{Start: in.Start, End: in.End}
 	}
@@ -134,6 +142,13 @@ func (d *dry) read(b []byte, a uint64) bool {
 		}
 		return err == nil && d.r.budget.Spend(readCost)
 	}
+	if d.frees && d.machine.Atomic && len(b) <= wordSize { // a lock or a count that many share: it is no matter what it is
+		w, ok := d.moment.Peek(at)
+		var word [wordSize]byte
+		order.PutUint64(word[:], w)
+		copy(b, word[:])
+		return ok
+	}
 	got, ok := d.moment.Bytes(at, len(b))
 	if ok {
 		copy(b, got)
@@ -152,8 +167,12 @@ func (d *dry) writable(a uint64, n int) bool {
 
 // called hears of a call.
 func (d *dry) called(slot uint64) bool {
-	if f, ok := d.slots[slot]; ok && slot != 0 && f(&d.machine, &d.heap) {
+	if f, ok := d.slots[slot]; ok && slot != 0 && (d.frees || !f.frees) && f.do(&d.machine, &d.heap) {
 		return true
+	}
+	if d.frees {
+		d.recent[0] = cmp.Or(mem.Addr(slot), d.recent[0])
+		d.dropped()
 	}
 	m := &d.machine
 	sp := m.R[emulate.RSP]
@@ -181,42 +200,118 @@ func (d *dry) returned() {
 	}
 }
 
-// run runs task t. It returns which of traces it took, and the task that it waits for, 0 if that is none.
-func (d *dry) run(t *task) (number int, waits mem.Addr, err error) {
+// way is what a run has shown.
+type way struct {
+	trace   int      // -1 for none
+	waits   mem.Addr // the task whose result was asked for last, 0 for none
+	touched []touch
+}
+
+// touch is the memory that a step of a trace was about, the first time that it ran: neither a stack nor of a thread.
+type touch struct {
+	step   int
+	at     mem.Addr
+	atomic bool // it was read and written as one
+}
+
+// poll runs what polls task t, as if it had been woken.
+func (d *dry) poll(t *task) (way, error) {
+	if err := d.begin(t, t.vtable.poll, t.state|stateNotified); err != nil {
+		return way{trace: -1}, err
+	}
+	return d.polled()
+}
+
+// polled runs until what polls a task returns.
+func (d *dry) polled() (way, error) {
+	w, err := d.run()
+	if err != nil {
+		return way{trace: -1}, err
+	}
+	w.trace, err = d.number()
+	return w, err
+}
+
+// drop runs what frees task t, and with it all that its future has. That it does not come to an end is no error: what
+// it gave back until then is shown.
+func (d *dry) drop(t *task) (way, error) {
+	if err := d.begin(t, t.vtable.dealloc, t.state); err != nil {
+		return way{trace: -1}, err
+	}
+	d.frees = true
+	w, err := d.run()
+	d.frees = false
+	if refused := d.r.budget.Refusal(); err != nil && errors.Is(err, refused) {
+		return way{trace: -1}, err
+	}
+	d.at.drops = true
+	for _, t := range w.touched {
+		if t.atomic {
+			d.at.gives = append(d.at.gives, t.step)
+		}
+	}
+	w.trace, err = d.number()
+	return w, err
+}
+
+// begin makes the machine ready to call a function of task t, which is in that state then.
+func (d *dry) begin(t *task, function mem.Addr, state uint64) error {
 	m := &d.machine
 	m.Forget()
-	m.R, m.X, m.Flags = [16]uint64{}, [16]emulate.Vector{}, emulate.Flags{}
-	d.heap, d.at, d.stack, d.taken = bump{}, trace{}, d.stack[:0], 0
-	clear(d.seen)
+	d.heap, d.wakers, d.recent, d.most = bump{}, nil, [recentReads]mem.Addr{}, maxSteps
 	m.FSBase = uint64(d.thread)
 	if b, ok := d.moment.Bytes(t.at, headerSize); !ok || order.Uint64(b[headerState:]) != t.state {
-		return 0, 0, errChanged
+		return errChanged
 	}
-	m.PC, m.R[emulate.RDI], m.R[emulate.RSP] = uint64(t.vtable.poll), uint64(t.at), uint64(own.Start)+ownStack-4096-8
-	if !m.SetWord(m.R[emulate.RSP], endOfRun) || !m.SetWord(uint64(t.at), t.state|stateNotified) {
-		return 0, 0, emulate.ErrMemory
+	if !m.SetWord(uint64(t.at), state) {
+		return emulate.ErrMemory
 	}
+	d.call(function, uint64(t.at))
+	return nil
+}
+
+// call makes the machine ready to call a function, of which it is all that a trace shows.
+func (d *dry) call(function mem.Addr, argument uint64) {
+	m := &d.machine
+	m.R, m.X, m.Flags = [16]uint64{}, [16]emulate.Vector{}, emulate.Flags{}
+	d.at, d.stack = trace{}, d.stack[:0]
+	clear(d.seen)
+	m.PC, m.R[emulate.RDI], m.R[emulate.RSP] = uint64(function), argument, uint64(own.Start)+ownStack-4096-8
+	m.SetWord(m.R[emulate.RSP], endOfRun)
+}
+
+// run runs until the function returns.
+func (d *dry) run() (w way, err error) {
+	m := &d.machine
+	w.trace = -1
 	for n := 0; m.PC != endOfRun; n++ {
-		if n == maxSteps {
-			return 0, 0, emulate.ErrSteps
+		if n == d.most {
+			return w, emulate.ErrSteps
 		}
 		if !d.r.budget.Spend(stepCost) {
-			return 0, 0, d.r.budget.Refusal()
+			return w, d.r.budget.Refusal()
 		}
 		s := step{d.inside(), mem.Addr(m.PC)}
-		if d.taken == 0 && d.r.takes[s.pc] {
-			d.taken = mem.Addr(m.R[emulate.RDI])
+		if w.waits == 0 && d.r.takes[s.pc] {
+			w.waits = mem.Addr(m.R[emulate.RDI])
 		}
-		if !d.seen[s] {
+		first := !d.seen[s]
+		if first {
 			d.seen[s] = true
 			d.at.steps = append(d.at.steps, s)
 		}
 		if err := m.Step(); err != nil {
-			return 0, 0, err
+			return w, err
+		}
+		at := mem.Addr(m.Touched)
+		if d.frees && at != 0 {
+			d.recent[n%recentReads] = at
+		}
+		if first && at != 0 && !own.Holds(at) && !d.local.Holds(at) && d.writable(uint64(at), 1) {
+			w.touched = append(w.touched, touch{len(d.at.steps) - 1, at, m.Atomic})
 		}
 	}
-	number, err = d.number()
-	return number, d.taken, err
+	return w, nil
 }
 
 // stepBytes and callBytes are what a trace holds of each.

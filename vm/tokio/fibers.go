@@ -36,19 +36,37 @@ func (r *Runtime) OpenFibers() (present bool, err error) {
 func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	r.stacks = map[uint64][]unwind.Frame{}
 	l := r.find()
+	r.openNames()
 	runs, err := r.runAll(l.tasks, s)
-	w := listing{r: r, runs: runs, tasks: l.tasks}
+	w := listing{r: r, runs: runs, tasks: l.tasks, has: map[mem.Addr][]uint64{}}
 	w.all()
-	return w.out, errors.Join(l.problem(), err)
+	return w.out, errors.Join(l.problem(), err, r.closeNames())
 }
 
 // ran is what the dry run of a task has shown.
 type ran struct {
-	trace int      // -1 for none
-	waits mem.Addr // the task that it waits for
-	why   error    // why there is none
+	way
+	why   error // why there is none
 	chain []waiting
+	drop  way        // what dropping the task has shown
+	moved bool       // what that has read was not the same
+	held  []mem.Addr // what the task has, that others wait for
+	set   []mem.Addr // tasks that it has in a set
 }
+
+// awaited are the tasks that it waits for: all of a set, if it waits for one of that.
+func (r *ran) awaited() []mem.Addr {
+	switch {
+	case r.waits == 0 && (len(r.chain) != 1 || r.chain[0].awaits != awaitedTask):
+		return nil
+	case len(r.set) == 0 || len(r.chain) != 1:
+		return []mem.Addr{r.waits}
+	}
+	return r.set
+}
+
+// nowhere is a task of which no run has shown anything.
+func nowhere(why error) ran { return ran{way: way{trace: -1}, drop: way{trace: -1}, why: why} }
 
 var (
 	errMany    = fmt.Errorf("of no more than %d tasks it is looked for", maxRuns)
@@ -69,7 +87,7 @@ func (r *Runtime) runAll(tasks []task, s *snapshot.Snapshot) ([]ran, error) {
 	out := make([]ran, len(tasks))
 	var left []int
 	for i := range out {
-		out[i] = ran{trace: -1}
+		out[i] = nowhere(nil)
 		switch {
 		case tasks[i].state&stateRunning != 0:
 		case len(left) == maxRuns:
@@ -90,10 +108,13 @@ func (r *Runtime) runAll(tasks []task, s *snapshot.Snapshot) ([]ran, error) {
 		for part := range slices.Chunk(left, batch) {
 			err = errors.Join(err, d.runBatch(tasks, part, out))
 			for _, i := range part {
-				if out[i].why == errChanged && r.renew(&tasks[i]) {
+				if (out[i].why == errChanged || out[i].moved) && r.renew(&tasks[i]) {
 					again = append(again, i)
 				}
 			}
+		}
+		if len(again) > batch { // what a busy program has is not worth that
+			again = slices.DeleteFunc(again, func(i int) bool { return out[i].why != errChanged })
 		}
 		left = again
 	}
@@ -110,53 +131,6 @@ func (r *Runtime) renew(t *task) bool {
 	return t.state&stateRunning == 0
 }
 
-// runBatch runs those tasks of which it was so at one moment what they have read.
-func (d *dry) runBatch(tasks []task, which []int, out []ran) error {
-	d.moment = moment.New(d.r.scratch, d.r.isMapped, d.r.budget)
-	defer d.moment.Close()
-	for _, i := range which {
-		o := &out[i]
-		if o.trace, o.waits, o.why = d.run(&tasks[i]); o.why != nil {
-			o.trace = -1
-		}
-		d.moment.Part()
-	}
-	same := d.moment.Settle()
-	for part, i := range which {
-		if out[i].trace >= 0 && !same[part] {
-			out[i] = ran{trace: -1, why: errChanged}
-		}
-	}
-	if d.r.image.Keep != nil {
-		for _, k := range d.moment.Kept(func(p moment.Part) bool { return same[p] }) {
-			d.r.image.Keep(k)
-		}
-	}
-	return d.moment.Err()
-}
-
-// runAgain runs the few tasks once more of which it is not known what they await: one that finds no budget left in the
-// thread does not come to the branches of a select!.
-func (d *dry) runAgain(tasks []task, out []ran) error {
-	var which []int
-	had := map[int]ran{}
-	for i := range out {
-		if c := out[i].chain; len(c) == 1 && c[0].awaits == awaitedUnknown && c[0].frames[0].Line != 0 {
-			which, had[i] = append(which, i), out[i]
-		}
-	}
-	if len(which) == 0 || len(which) > batch {
-		return nil
-	}
-	err := errors.Join(d.runBatch(tasks, which, out), d.r.chains(d, tasks, out))
-	for i, o := range had {
-		if len(out[i].chain) == 0 {
-			out[i] = o
-		}
-	}
-	return err
-}
-
 func (r *Runtime) isMapped(a mem.Addr) bool {
 	m := r.table.Find(a)
 	return m != nil && m.Perm&maps.Read != 0
@@ -169,8 +143,14 @@ func (r *Runtime) chains(d *dry, tasks []task, out []ran) error {
 		trace int
 		ready bool
 	}
-	known := map[key][]waiting{}
+	known, gives := map[key][]waiting{}, map[int][]given{}
 	for i := range out {
+		if n := out[i].drop.trace; n >= 0 {
+			if _, ok := gives[n]; !ok {
+				gives[n] = b.gives(&d.traces[n])
+			}
+			out[i].held, out[i].set = held(gives[n], out[i].drop.touched)
+		}
 		if out[i].trace < 0 {
 			continue
 		}
@@ -216,7 +196,7 @@ func (r *Runtime) dryOn(s *snapshot.Snapshot, tasks []task) *dry {
 			if tasks[i].state&(stateRunning|stateNotified) != 0 {
 				continue
 			}
-			if _, _, err := d.run(&tasks[i]); err == nil {
+			if _, err := d.poll(&tasks[i]); err == nil {
 				return d
 			}
 			if n++; n == tried {
@@ -244,6 +224,7 @@ type listing struct {
 	r     *Runtime
 	tasks []task
 	runs  []ran
+	has   map[mem.Addr][]uint64 // the ids of tasks that have an object, by that
 	out   []snapshot.Fiber
 	more  uint64 // the last id of branches
 }
@@ -256,8 +237,13 @@ func (w *listing) all() {
 	}
 	awaitedBy := make([][]uint64, len(w.tasks))
 	for i := range w.runs {
-		if k, ok := number[w.runs[i].waits]; ok && k != i {
-			awaitedBy[k] = append(awaitedBy[k], w.tasks[i].id)
+		for _, header := range w.runs[i].awaited() {
+			if k, ok := number[header]; ok && k != i {
+				awaitedBy[k] = append(awaitedBy[k], w.tasks[i].id)
+			}
+		}
+		for _, object := range w.runs[i].held {
+			w.has[object] = append(w.has[object], w.tasks[i].id)
 		}
 	}
 	for i := range w.tasks {
@@ -278,12 +264,13 @@ func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
 		return
 	}
 	shared := len(run.chain[0].frames)
-	f.State, f.Wait = run.chain[0].awaits.text(), run.chain[0].awaits.wait()
+	w.waits(&f, &run.chain[0], run, t.id)
 	if run.chain[0].frames[0].Line == 0 {
 		f.State = "where it waits is not known: there are no line tables"
 	}
 	if len(run.chain) > 1 {
-		f.State, f.Wait, shared = "awaits other async calls", snapshot.FiberFuture, common(run.chain)
+		shared = common(run.chain)
+		f.State, f.Wait, f.Object, f.HeldBy, f.Timed = "awaits other async calls", snapshot.FiberFuture, 0, nil, false
 	}
 	if t.state&stateNotified != 0 {
 		f.State, f.Wait = "ready to run", snapshot.FiberRuns
@@ -298,17 +285,18 @@ func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
 	w.out = append(w.out, f)
 	if len(run.chain) > 1 {
 		for _, c := range run.chain {
-			w.branch(t, &c, shared)
+			w.branch(t, &c, run, shared)
 		}
 	}
 }
 
 // branch adds one of several chains that t waits in, without what they share: each waits by itself.
-func (w *listing) branch(t *task, c *waiting, shared int) {
+func (w *listing) branch(t *task, c *waiting, run *ran, shared int) {
 	w.more++
 	w.r.stacks[w.more] = w.frames(c.frames[:len(c.frames)-shared])
-	w.out = append(w.out, snapshot.Fiber{Kind: profile.AsyncCall, ID: w.more, State: c.awaits.text(),
-		Wait: c.awaits.wait(), AwaitedBy: []uint64{t.id}})
+	f := snapshot.Fiber{Kind: profile.AsyncCall, ID: w.more, AwaitedBy: []uint64{t.id}}
+	w.waits(&f, c, run, t.id)
+	w.out = append(w.out, f)
 }
 
 // nameless adds a task of which it is not known where it waits.

@@ -2,6 +2,7 @@ package tokio
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/fpstack/fpstack/code/emulate"
 	"github.com/fpstack/fpstack/maps/module"
@@ -11,11 +12,21 @@ import (
 // What libc has for a processor of the day, with instructions that the emulator does not know, and what takes memory
 // from the heap, is done for the code that calls it: by the names that relocations have for the words of its calls.
 
-// imported does the work of a function of libc over what the machine sees. It reports whether it could.
-type imported func(m *emulate.Machine, heap *bump) bool
+// imported is a function of libc whose work is done here.
+type imported struct {
+	do    effect
+	frees bool // it is done only where a task is dropped
+}
 
-// importedBy is what does the work of the function of that name, nil for others.
-func importedBy(name string) imported {
+// effect is what a function does to what the machine sees. It reports whether it could.
+type effect func(m *emulate.Machine, heap *bump) bool
+
+// freeing are the functions by which what a task has is given back to the kernel, and others are woken: whoever drops a
+// task does not look at what comes of it.
+var freeing = []string{"close", "epoll_ctl", "syscall", "write", "munmap", "shutdown", "fcntl", "fcntl64"}
+
+// doneBy is what does the work of the function of that name, nil for others.
+func doneBy(name string) effect {
 	switch name {
 	case "memcpy", "memmove":
 		return copyMemory
@@ -60,7 +71,11 @@ func (r *Runtime) slots() map[uint64]imported {
 				continue
 			}
 			text, _, _ := bytes.Cut(names[name:], []byte{0})
-			if f := importedBy(string(text)); f != nil {
+			f := imported{do: doneBy(string(text))}
+			if slices.Contains(freeing, string(text)) {
+				f = imported{do: succeed, frees: true}
+			}
+			if f.do != nil {
 				out[uint64(r.m.Addr(module.Vaddr(order.Uint64(b))))] = f
 			}
 		}
@@ -107,6 +122,12 @@ func alignedMemory(m *emulate.Machine, heap *bump) bool {
 	if !heap.take(m, m.R[emulate.RDX], m.R[emulate.RSI]) || !m.SetWord(m.R[emulate.RDI], m.R[emulate.RAX]) {
 		return false
 	}
+	m.R[emulate.RAX] = 0
+	return true
+}
+
+// succeed is a function that has no more to say than that it could.
+func succeed(m *emulate.Machine, _ *bump) bool {
 	m.R[emulate.RAX] = 0
 	return true
 }

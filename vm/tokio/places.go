@@ -12,8 +12,9 @@ import (
 	"github.com/fpstack/fpstack/symbol"
 )
 
-// place is where a run was in the program's own code, and what of libraries it was in there.
+// place is where a step was in the program's own code, and what of libraries it was in there.
 type place struct {
+	step  int             // of the trace
 	own   []profile.Frame // outermost first
 	inner []profile.Frame // of libraries, inside the last of own, outermost first
 	// within says that a library lies between the task and the first of own: the future of the task is the library's.
@@ -25,6 +26,9 @@ type waiting struct {
 	frames []profile.Frame
 	within bool // as that of its place
 	awaits awaited
+	of     string // the type of what a lock guards, "" if it is not known
+	timed  bool   // a timer lets it go on, too
+	at     []int  // the steps of the trace that are about what is awaited
 }
 
 // book names places of the module.
@@ -50,13 +54,13 @@ func (r *Runtime) name(traces []trace) *book {
 		for _, c := range traces[i].calls {
 			add(c.ret - 1)
 		}
-		for _, s := range traces[i].steps {
-			add(s.pc)
+		for number, s := range traces[i].steps {
+			if !traces[i].drops || slices.Contains(traces[i].gives, number) {
+				add(s.pc)
+			}
 		}
 	}
-	s := symbol.NewResolver(r.m, nil)
-	defer s.Close()
-	found, err := s.Resolve(queries, symbol.Options{})
+	found, err := r.lines.Resolve(queries, symbol.Options{})
 	b.err = err
 	for i, q := range queries {
 		b.named[q.Lookup] = found[i]
@@ -79,13 +83,14 @@ func (b *book) frames(a mem.Addr) []profile.Frame {
 // maxCallDepth bounds the calls inside of one another.
 const maxCallDepth = 256
 
-// place is where step s of t was.
-func (b *book) place(t *trace, s step) place {
+// place is where step number of t was.
+func (b *book) place(t *trace, number int) place {
+	s := t.steps[number]
 	var rets []mem.Addr
 	for c := s.call; c > 0 && len(rets) < maxCallDepth; c = t.calls[c-1].from {
 		rets = append(rets, t.calls[c-1].ret)
 	}
-	var p place
+	p := place{step: number}
 	add := func(frames []profile.Frame) {
 		for _, f := range frames {
 			if isLibrary(&f) {
@@ -141,42 +146,32 @@ func isForeign(f *profile.Frame) bool {
 // meanwhile only that is where it waited: what follows is what it would do next. In all others a function polls at one
 // place alone, so that places are told apart by their lines, too: names of inlined functions may be the same.
 func (b *book) waits(t *trace, ready bool) []waiting {
-	var polled, all []place
-	for _, s := range t.steps {
+	var polled, all spots
+	for number := range t.steps {
 		if !b.spend(placeCost) {
 			return nil
 		}
-		p := b.place(t, s)
+		p := b.place(t, number)
 		switch {
 		case len(p.own) == 0:
 		case slices.ContainsFunc(p.inner, polls):
-			polled = append(polled, p)
+			polled.at(&p).polls(&p)
 		default:
-			all = append(all, p)
+			all.at(&p)
 		}
 	}
-	if n := int64(max(len(polled), len(all))); !b.spend(n * n * pairCost) {
+	if n := int64(max(len(polled.all), len(all.all))); !b.spend(n * n * pairCost) {
 		return nil
 	}
-	if len(polled) == 0 {
-		return notPolled(all)
+	if len(polled.all) == 0 {
+		return notPolled(all.all)
 	}
 	var out []waiting
-	for i := range polled {
-		if goesOn(polled, i, true) ||
-			slices.ContainsFunc(polled[:i], func(p place) bool { return isSame(&p, &polled[i], true) }) {
+	for _, s := range polled.all {
+		if goesOn(polled.all, s, true) {
 			continue
 		}
-		w := waiting{frames: inwards(polled[i].own), within: polled[i].within}
-		for k := range polled {
-			if w.frames[0].Line == 0 { // what is inlined is not known: it may await one thing of several
-				break
-			}
-			if isSame(&polled[k], &polled[i], true) {
-				w.awaits.add(polled[k].inner)
-			}
-		}
-		if out = append(out, w); ready || len(out) == maxBranches {
+		if out = append(out, s.waiting(polled.all)); ready || len(out) == maxBranches {
 			break
 		}
 	}
@@ -203,12 +198,12 @@ func (b *book) spend(n int64) bool {
 const maxBranches = 64
 
 // notPolled is the chain of a task that waits for what is inlined without a trace: the line is where it goes last.
-func notPolled(all []place) []waiting {
+func notPolled(all []*spot) []waiting {
+	slices.SortStableFunc(all, func(a, b *spot) int { return cmp.Compare(a.last, b.last) })
 	var out []waiting
-	for i := range all {
-		last := len(all[i].own) - 1
-		if !goesOn(all, i, false) && (len(out) == 0 || all[i].own[last].Line != 0) {
-			out = []waiting{{frames: inwards(all[i].own), within: all[i].within}}
+	for _, s := range all {
+		if !goesOn(all, s, false) && (len(out) == 0 || s.own[len(s.own)-1].Line != 0) {
+			out = []waiting{{frames: inwards(s.own), within: s.within}}
 		}
 	}
 	return out
@@ -224,11 +219,8 @@ func polls(f profile.Frame) bool {
 	return strings.HasPrefix(name, "poll") || strings.Contains(f.Func, "{async_") || name == "{{closure}}"
 }
 
-// isSame reports whether two places are in the same function, called on the same way; with lines, at the same one.
-func isSame(a, b *place, lines bool) bool { return len(a.own) == len(b.own) && begins(b, a, lines) }
-
-// begins reports whether b is in the function that a is in, or in one that it has called.
-func begins(b, a *place, lines bool) bool {
+// begins reports whether b is in the function that a is in, or in one that it has called; with lines, at the same one.
+func begins(b, a *spot, lines bool) bool {
 	n := len(a.own)
 	if len(b.own) < n {
 		return false
@@ -242,10 +234,10 @@ func begins(b, a *place, lines bool) bool {
 	return true
 }
 
-// goesOn reports whether one of all goes on where place i ends.
-func goesOn(all []place, i int, lines bool) bool {
-	return slices.ContainsFunc(all, func(p place) bool {
-		return len(p.own) > len(all[i].own) && begins(&p, &all[i], lines)
+// goesOn reports whether one of all goes on where s ends.
+func goesOn(all []*spot, s *spot, lines bool) bool {
+	return slices.ContainsFunc(all, func(other *spot) bool {
+		return len(other.own) > len(s.own) && begins(other, s, lines)
 	})
 }
 

@@ -32,6 +32,8 @@ type Runtime struct {
 	budget  *work.Budget
 	table   *maps.Table
 	vtables []vtable
+	files   *symbol.Files    // nil for none
+	lines   *symbol.Resolver // while fibers are listed
 	symbols *symbol.Table
 	takes   map[mem.Addr]bool   // functions by which the result of a task is asked for
 	names   map[mem.Addr]string // of the futures of tables
@@ -49,7 +51,7 @@ var mark = []byte("tokio")
 var rustc = []byte("rustc")
 
 // large is so much read-only data that to search it takes a part of a dump: node has fifty megabytes.
-const large = 8 << 20
+const large = 32 << 20
 
 // worthSearching reports whether n bytes of data may have the mark, in a program with that .comment section: many are
 // searched only where a compiler of Rust is named, or nobody. Older versions of rustc do not name themselves: what is
@@ -76,7 +78,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 }
 
 func newRuntime(m *module.Module, image module.Image) *Runtime {
-	r := &Runtime{m: m, image: image, scratch: image.Scratch, budget: image.Budget, symbols: symbol.New(m),
+	r := &Runtime{m: m, image: image, scratch: image.Scratch, budget: image.Budget,
 		names: map[mem.Addr]string{}, sites: sites.NewTable[profile.Frame, profile.Frame](image.Budget, maxSites)}
 	if r.scratch == nil {
 		r.scratch = image.Memory
@@ -92,6 +94,21 @@ func (r *Runtime) Region(mem.Addr) (unwind.Region, bool) { return unwind.Region{
 
 // Mapped implements vm.Mapper.
 func (r *Runtime) Mapped(set *module.Set) { r.table = set.Table() }
+
+// Debug implements vm.Debugger.
+func (r *Runtime) Debug(files *symbol.Files) { r.files = files }
+
+// openNames opens what names places, until closeNames.
+func (r *Runtime) openNames() {
+	r.lines = symbol.NewResolver(r.m, r.files)
+	r.symbols = r.lines.Table()
+}
+
+func (r *Runtime) closeNames() error {
+	err := r.lines.Close()
+	r.lines, r.symbols = nil, nil
+	return err
+}
 
 // Err says what is not named for want of memory, nil for nothing.
 func (r *Runtime) Err() error { return r.sites.Err() }

@@ -202,7 +202,7 @@ async fn churn() -> u64 {
     }
 }
 
-async fn run(count: usize) {
+pub async fn run(count: usize) {
     let (full, _kept) = mpsc::channel(1);
     let s = Arc::new(Shared {
         mutex: Mutex::new(1),
@@ -255,9 +255,13 @@ fn main() {
     let count = args[2].parse().unwrap();
     let heap: usize = args.get(3).map_or(0, |s| s.parse().unwrap());
     let _heap: Vec<Vec<usize>> = (0..heap << 8).map(|n| vec![n; 512]).collect();
-    let runtime = match args[1].as_str() {
+    runtime(&args[1]).block_on(run(count));
+}
+
+pub fn runtime(scheduler: &str) -> tokio::runtime::Runtime {
+    match scheduler {
         "current" => tokio::runtime::Builder::new_current_thread().enable_all().build(),
         _ => tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build(),
-    };
-    runtime.unwrap().block_on(run(count));
+    }
+    .unwrap()
 }

@@ -1,0 +1,247 @@
+package tokio
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
+)
+
+// What a task waits for is an object in the memory of the process, which the code of tokio that polls it works on:
+// where that is, its atomic operations tell. Who has such an object is told by what drops a task: there it is given back.
+// Both are known by the functions of tokio that do it, as it has them since 1.28; under other names nothing is known.
+
+// atomics is where the standard library has atomic operations.
+const atomics = "/sync/atomic.rs"
+
+// spot is a place in the program's own code, with what the steps there have shown.
+type spot struct {
+	own     []profile.Frame
+	within  bool
+	last    int       // step
+	awaits  awaited   // what the functions of libraries wait for that were called
+	timed   bool      // one of them waits for a time
+	of      [2]string // the types that a Mutex and a RwLock guard, as generic arguments of their functions have them
+	atomics []place
+}
+
+// spots are those of a trace, in the order in which it came to them.
+type spots struct {
+	all   []*spot
+	byKey map[string]*spot
+}
+
+// at is the spot of p.
+func (s *spots) at(p *place) *spot {
+	var key strings.Builder
+	for i := range p.own {
+		f := &p.own[i]
+		fmt.Fprintf(&key, "%s\x00%s\x00%d\x00", f.Func, f.File, f.Line)
+	}
+	if s.byKey == nil {
+		s.byKey = map[string]*spot{}
+	}
+	at := s.byKey[key.String()]
+	if at == nil {
+		at = &spot{own: p.own, within: p.within}
+		s.byKey[key.String()] = at
+		s.all = append(s.all, at)
+	}
+	at.last = p.step
+	return at
+}
+
+// polls takes what p shows, where a future is polled.
+func (s *spot) polls(p *place) {
+	s.awaits.add(p.inner)
+	s.timed = s.timed || slices.ContainsFunc(p.inner, isTimed)
+	for i, module := range [...]string{"sync/mutex", "sync/rwlock"} {
+		if s.of[i] == "" {
+			s.of[i] = guarded(p.inner, module)
+		}
+	}
+	if isAtomic(p) {
+		s.atomics = append(s.atomics, *p)
+	}
+}
+
+// waiting is the chain that ends at s, one of all.
+func (s *spot) waiting(all []*spot) waiting {
+	w := waiting{frames: inwards(s.own), within: s.within}
+	if w.frames[0].Line == 0 { // what is inlined is not known: it may await one thing of several
+		return w
+	}
+	w.awaits = s.awaits
+	w.timed = w.awaits != awaitedTimer &&
+		slices.ContainsFunc(all, func(other *spot) bool { return other.timed && begins(s, other, true) })
+	switch w.awaits {
+	case awaitedMutex:
+		w.of = s.of[0]
+	case awaitedRWLock:
+		w.of = s.of[1]
+	}
+	for i := range s.atomics {
+		if w.awaits.isAbout(&s.atomics[i]) {
+			w.at = append(w.at, s.atomics[i].step)
+		}
+	}
+	return w
+}
+
+func isTimed(f profile.Frame) bool { return strings.HasPrefix(modulePath(&f), "time/") }
+
+// doer is the innermost function of tokio in frames of libraries, outermost first, but of what it has for those of the
+// standard library: its module and its name.
+func doer(inner []profile.Frame) (module, function string) {
+	for _, f := range slices.Backward(inner) {
+		if at := modulePath(&f); at != "" && !strings.HasPrefix(at, "loom/") {
+			return at, lastName(f.Func)
+		}
+	}
+	return "", ""
+}
+
+// lastName is the name of a function without what it is in, and without its generic arguments.
+func lastName(s string) string {
+	if strings.HasSuffix(s, ">") {
+		depth := 0
+		for i := len(s) - 1; i >= 0; i-- {
+			switch {
+			case s[i] == '>' && (i == 0 || s[i-1] != '-'): // of a function's type
+				depth++
+			case s[i] == '<':
+				depth--
+			}
+			if depth == 0 {
+				s = s[:i]
+				break
+			}
+		}
+	}
+	return s[strings.LastIndex(s, ":")+1:]
+}
+
+func isIn(inner []profile.Frame, module string) bool {
+	return slices.ContainsFunc(inner, func(f profile.Frame) bool { return strings.HasPrefix(modulePath(&f), module) })
+}
+
+// isAtomic reports whether p is in an atomic operation.
+func isAtomic(p *place) bool {
+	return len(p.inner) > 0 && strings.HasSuffix(p.inner[len(p.inner)-1].File, atomics)
+}
+
+// isAbout reports whether a step at p works on what is awaited, by the first of which that is known.
+func (a awaited) isAbout(p *place) bool {
+	module, function := doer(p.inner)
+	switch a {
+	case awaitedMutex, awaitedRWLock, awaitedSemaphore, awaitedSend:
+		return module == "sync/batch_semaphore" && function == "poll_acquire"
+	case awaitedOneshot:
+		return module == "sync/oneshot"
+	case awaitedReceive:
+		return module == "sync/task/atomic_waker" && isIn(p.inner, "sync/mpsc/")
+	case awaitedNotify, awaitedWatch:
+		return module == "sync/notify"
+	case awaitedBroadcast:
+		return module == "sync/broadcast"
+	case awaitedSocket, awaitedConnection:
+		return module == "runtime/io/scheduled_io"
+	}
+	return false
+}
+
+// needsAtomic reports whether what is awaited is known by an operation that reads and writes it as one.
+func (a awaited) needsAtomic() bool { return a != awaitedOneshot }
+
+// guarded is the generic argument of a function of that module in inner, "" for none.
+func guarded(inner []profile.Frame, module string) string {
+	for _, f := range inner {
+		if !strings.HasPrefix(modulePath(&f), module) || strings.HasPrefix(f.Func, "<") ||
+			!strings.HasSuffix(f.Func, ">") || len(f.Func) > maxName {
+			continue
+		}
+		if _, of, ok := strings.Cut(f.Func, "<"); ok {
+			return firstArgument(of)
+		}
+	}
+	return ""
+}
+
+// object is where what a chain waits for lies: the first of its operations is on the lock of it, or on its state.
+func (w *waiting) object(touched []touch) mem.Addr {
+	for _, t := range touched {
+		if (t.atomic || !w.awaits.needsAtomic()) && slices.Contains(w.at, t.step) {
+			return t.at
+		}
+	}
+	return 0
+}
+
+// given is a step by which something is given back that others wait for.
+type given struct {
+	step   int
+	atomic bool
+	task   bool // it is a task that is ended with the set that has it
+}
+
+// gives are the steps of t, which drops a task, that give back what others wait for.
+func (b *book) gives(t *trace) (out []given) {
+	for _, number := range t.gives {
+		if !b.spend(placeCost) {
+			return nil
+		}
+		p := b.place(t, number)
+		if !isAtomic(&p) {
+			continue
+		}
+		switch module, function := doer(p.inner); {
+		case module == "sync/batch_semaphore" && (slices.Contains(releases, function) || dropsGuard(p.inner)),
+			module == "sync/task/atomic_waker" && slices.ContainsFunc(p.inner, wakesReceiver):
+			out = append(out, given{number, true, false})
+		case module == "sync/oneshot" && function == "set_complete":
+			out = append(out, given{number, false, false})
+		case module == "sync/batch_semaphore" && function == "close" && isIn(p.inner, "sync/mpsc/"):
+			out = append(out, given{number, true, false})
+		case module == "runtime/task/state" && isIn(p.inner, "task/join_set"):
+			out = append(out, given{number, true, true})
+		}
+	}
+	return out
+}
+
+// releases are the names that the function may have which gives permits back: the compiler makes one function of
+// several that have the same code.
+var releases = []string{"release", "add_permits"}
+
+// dropsGuard reports whether the function of the semaphore in inner is called where the guard of a lock is dropped.
+func dropsGuard(inner []profile.Frame) bool {
+	for i := len(inner) - 1; i > 0; i-- {
+		f, outer := &inner[i], &inner[i-1]
+		if modulePath(f) == "sync/batch_semaphore" && modulePath(outer) != "sync/batch_semaphore" {
+			return isIn([]profile.Frame{*outer}, "sync/") && lastName(outer.Func) == "drop"
+		}
+	}
+	return false
+}
+
+// wakesReceiver reports whether f is the function by which the last sender of a channel lets its receiver go on.
+func wakesReceiver(f profile.Frame) bool {
+	return strings.HasPrefix(modulePath(&f), "sync/mpsc/") && lastName(f.Func) == "wake_rx"
+}
+
+// held are the objects that those steps gave back, and the tasks that they ended.
+func held(gives []given, touched []touch) (objects, tasks []mem.Addr) {
+	for _, t := range touched {
+		i := slices.IndexFunc(gives, func(g given) bool { return g.step == t.step && (t.atomic || !g.atomic) })
+		switch {
+		case i < 0:
+		case gives[i].task && !slices.Contains(tasks, t.at):
+			tasks = append(tasks, t.at)
+		case !gives[i].task && !slices.Contains(objects, t.at):
+			objects = append(objects, t.at)
+		}
+	}
+	return objects, tasks
+}
