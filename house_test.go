@@ -47,6 +47,7 @@ var forTests = map[string][]string{
 	"flame":      {"github.com/santhosh-tekuri/jsonschema/v6"},
 	"report":     {"github.com/santhosh-tekuri/jsonschema/v6"},
 	"symbol":     {"github.com/klauspost/compress/zstd"}, // Go has no compressor
+	"tests/java": {"golang.org/x/sys/unix"},              // steps a thread
 	"tests/live": {"github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sys/unix"},
 }
 

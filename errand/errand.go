@@ -3,6 +3,7 @@ package errand
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,10 +83,9 @@ func (o *Owner) find(of FileSystem) {
 	o.out--
 }
 
-// Do is f's result, or ErrNoAnswer if f has neither returned nor called alive for Slow, but for a machine that has no
-// CPU for it, or if an earlier call to that
-// file system is still out. f is on an OS thread of its own, as a call that does not return cannot be ended but with
-// this program. What it returns too late is given to drop, which may be nil.
+// Do is f's result, or ErrNoAnswer if f has neither returned nor called alive for Slow, though it had a CPU, or if an
+// earlier call to that file system is still out. f is on an OS thread of its own, as a call that does not return cannot
+// be ended but with this program. What it returns too late is given to drop, which may be nil.
 func Do[T any](o *Owner, of FileSystem, f func(alive func()) (T, error), drop func(T)) (T, error) {
 	type result struct {
 		value T
@@ -97,10 +97,14 @@ func Do[T any](o *Owner, of FileSystem, f func(alive func()) (T, error), drop fu
 	}
 	var beats atomic.Int64
 	const waited, givenUp, answered = 0, 1, 2
-	var state, thread atomic.Int32
+	var state atomic.Int32
+	var thread atomic.Pointer[string]
 	c := make(chan result, 1)
 	go func() {
-		thread.Store(int32(gettid()))
+		runtime.LockOSThread() // whose state says whether it waits for the file system or for a CPU
+		defer runtime.UnlockOSThread()
+		own := ownThread()
+		thread.Store(&own)
 		var r result
 		r.value, r.err = f(func() { beats.Add(1) })
 		if state.CompareAndSwap(waited, answered) {
@@ -130,7 +134,7 @@ func Do[T any](o *Owner, of FileSystem, f func(alive func()) (T, error), drop fu
 			bound.Reset(patience)
 			continue
 		}
-		if starved++; told != nil && starved < mostStarved && wantsCPU(int(thread.Load())) {
+		if starved++; told != nil && starved < mostStarved && wantsCPU(thread.Load()) {
 			bound.Reset(patience)
 			continue
 		}

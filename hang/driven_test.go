@@ -54,7 +54,8 @@ func TestTaskDeadlock(t *testing.T) {
 		{"two", []profile.Fiber{lock(4, 0x10, 5), lock(5, 0x20, 4)},
 			"deadlock: 2 async tasks wait for each other, in shop::task (main.rs:4) and shop::task (main.rs:5)", false},
 		{"itself", []profile.Fiber{lock(4, 0x10, 4)}, "deadlock: async task 4 waits for itself", false},
-		{"channels", []profile.Fiber{of(lock(4, 0x10, 5), profile.FiberSend), of(lock(5, 0x20, 4), profile.FiberFuture)},
+		{"channels",
+			[]profile.Fiber{of(lock(4, 0x10, 5), profile.FiberSend), of(lock(5, 0x20, 4), profile.FiberFuture)},
 			"deadlock: 2 async tasks", false},
 		{"the end of one", []profile.Fiber{joins, joined}, "deadlock: 2 async tasks", false},
 		{"one of several", []profile.Fiber{joinsOneOf, joined}, "", false},
@@ -101,7 +102,8 @@ func TestHolder(t *testing.T) {
 		m.Counters[8] = m.Counters[7]
 	}
 	v = Judge(c)
-	if all := strings.Join(v.Because, "\n"); v.Kind != Unknown || !strings.Contains(v.Sentence, "waits for connections") ||
+	if all := strings.Join(v.Because, "\n"); v.Kind != Unknown ||
+		!strings.Contains(v.Sentence, "waits for connections") ||
 		!strings.Contains(all, "2 async tasks in shop::task [awaits a Mutex, held by 9], which is in shop::task (") {
 		t.Errorf("a server: %s: %q, because %q", v.Kind, v.Sentence, v.Because)
 	}

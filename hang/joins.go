@@ -67,7 +67,8 @@ func (j *judging) doubts(s *sink) (n int) {
 	if j.joinsThreads(s.node) {
 		n += 2
 	}
-	if t == nil || t.Loop != nil && s.rank == rankWork || len(j.members[s.pid]) == 1 || len(j.blamed(s.pid, s.tid)) > 0 {
+	if t == nil || t.Loop != nil && s.rank == rankWork || len(j.members[s.pid]) == 1 ||
+		len(j.blamed(s.pid, s.tid)) > 0 {
 		return n
 	}
 	if ownFrame(j.of(s.pid).dump, &t.Stack) == nil {

@@ -31,7 +31,8 @@ func TestWoken(t *testing.T) {
 			first := &c.Moments[0].Dumps[0].Threads[0]
 			first.State, first.Wait = "S", &profile.Wait{Sort: profile.SortTime, Mode: profile.WaitTime, Left: 3e8}
 			v := Judge(c)
-			const want = "job (7) tries again and again, with lock /lock held by holder (9), parent gone, outside this tree"
+			const want = "job (7) tries again and again, with lock /lock held by holder (9), parent gone, " +
+				"outside this tree"
 			if v.Kind != row.kind || row.kind == Waiting && v.Sentence != want {
 				t.Errorf("got %s: %s; want %s: %s", v.Kind, v.Sentence, row.kind, want)
 			}

@@ -18,9 +18,9 @@ func TestLanding(t *testing.T) {
 		program []byte // of the unwinder: CFA = SP+64; saved are return address, frame pointer, and what landing takes
 		caller  []byte // CFA = frame pointer+32, the record 32 below it, so that the return address is 24 below
 	}{
-		{regs.AMD64, 6, 16, 7, []byte{defCFA, 7, 64, offset | 16, 1, offset | 6, 2, offset | 0, 3, offset | 1, 4},
+		{regs.AMD64, 6, 16, 7, []byte{defCFA, 7, 64, offset | 16, 1, offset | 6, 2, offset, 3, offset | 1, 4},
 			[]byte{defCFA, 6, 32, offset | 6, 4, offset | 16, 3}},
-		{regs.ARM64, 29, 30, 31, []byte{defCFA, 31, 64, offset | 30, 1, offset | 29, 2, offset | 0, 3, offset | 1, 4},
+		{regs.ARM64, 29, 30, 31, []byte{defCFA, 31, 64, offset | 30, 1, offset | 29, 2, offset, 3, offset | 1, 4},
 			[]byte{defCFA, 29, 32, offset | 29, 4, offset | 30, 3}},
 	} {
 		t.Run(tc.a.Name, func(t *testing.T) {

@@ -48,8 +48,8 @@ func (c *cursor) stepLinkRegister() bool {
 	return true
 }
 
-// isTrampoline reports whether a is where a signal handler returns to. Only the kernel puts that into the link register,
-// as a handler begins, and the first call that this makes overwrites it.
+// isTrampoline reports whether a is where a signal handler returns to. Only the kernel puts that into the link
+// register, as a handler begins, and the first call that this makes overwrites it.
 func (c *cursor) isTrampoline(a mem.Addr) bool {
 	s := c.returnSite(a)
 	return s != nil && s.signal.kind != noSignal

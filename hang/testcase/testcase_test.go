@@ -169,8 +169,8 @@ func TestFileOfAWaitingTest(t *testing.T) {
 		loop   *profile.Loop
 		want   string
 	}{
-		"a timer of the test": {circus, jest, calls("/src/node_modules/a.test.js", "/src/poll.js", "/src/a/till.spec.ts"),
-			"a/till.spec.ts"},
+		"a timer of the test": {circus, jest,
+			calls("/src/node_modules/a.test.js", "/src/poll.js", "/src/a/till.spec.ts"), "a/till.spec.ts"},
 		"the command line":                   {circus, append(jest, "a/till.js"), calls("/src/poll.js"), "a/till.js"},
 		"one of two files":                   {circus, append(jest, "a.test.js", "b.test.js"), nil, ""},
 		"neither":                            {circus, jest, nil, ""},

@@ -69,6 +69,7 @@ type thread struct {
 	// swallow counts the stops for signals that Run itself caused and that must not be
 	// delivered, at most; see takeBack.
 	swallow int
+	//lint:ignore U1000 machines differ in whether they keep something
 	machineState
 }
 

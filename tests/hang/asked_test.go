@@ -36,7 +36,8 @@ func TestNobodyThere(t *testing.T) {
 		id--
 	}
 	out, complaint, status := typed(t, fmt.Sprint("hang ", id))
-	if want := fmt.Sprintf("fpstack: process %d: no such process\n", id); out != "" || complaint != want || status != 2 {
+	want := fmt.Sprintf("fpstack: process %d: no such process\n", id)
+	if out != "" || complaint != want || status != 2 {
 		t.Errorf("got status %d, %q and %q, want 2 and %q alone", status, out, complaint, want)
 	}
 	sleeper := sleeps(t)

@@ -53,7 +53,8 @@ func told(d *profile.Dump, lines map[string]int) []string {
 	var out []string
 	for i := range d.Fibers {
 		f := &d.Fibers[i]
-		state := strings.NewReplacer("<u64>", "", "<held::Pool>", "").Replace(f.State) // names that are not inlined have none
+		// names that are not inlined have none
+		state := strings.NewReplacer("<u64>", "", "<held::Pool>", "").Replace(f.State)
 		if head, number, ok := strings.Cut(state, ", held by async task "); ok {
 			id, _ := strconv.ParseUint(number, 10, 64)
 			state = head + ", held by " + of[id]

@@ -14,7 +14,8 @@ import (
 // after the stop.
 func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	r.List.Clear()
-	c, ended := suspended.Best(func() *scan { return r.newScan(s) }) // what it has found is there whatever ended it
+	c, ended := suspended.Best(func() *scan { return r.newScan(s) })
+	//lint:ignore SA5001 what it has found is there, whatever ended it
 	defer c.Close()
 	awaited := c.awaited()
 	err := r.name(c.frames)

@@ -142,7 +142,7 @@ func (d *dry) read(b []byte, a uint64) bool {
 		}
 		return err == nil && d.r.budget.Spend(readCost)
 	}
-	if d.frees && d.machine.Atomic && len(b) <= wordSize { // a lock or a count that many share: it is no matter what it is
+	if d.frees && d.machine.Atomic && len(b) <= wordSize { // a lock or a count that many share, whatever it is
 		w, ok := d.moment.Peek(at)
 		var word [wordSize]byte
 		order.PutUint64(word[:], w)

@@ -10,7 +10,7 @@ import (
 )
 
 // What a task waits for is an object in the memory of the process, which the code of tokio that polls it works on:
-// where that is, its atomic operations tell. Who has such an object is told by what drops a task: there it is given back.
+// where that is, its atomic operations tell. Who has such an object what drops a task tells: there it is given back.
 // Both are known by the functions of tokio that do it, as it has them since 1.28; under other names nothing is known.
 
 // atomics is where the standard library has atomic operations.
