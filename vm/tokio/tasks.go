@@ -84,7 +84,6 @@ func (r *Runtime) add(l *list, t *task) bool {
 		l.tasks = append(l.tasks, *t)
 		r.keep(t.at, headerSize)
 		r.keep(t.at+mem.Addr(t.vtable.id), wordSize)
-		r.keepLinks(t.at, t.vtable)
 	}
 	return true
 }
@@ -154,12 +153,15 @@ func (r *Runtime) word(a mem.Addr) (uint64, bool) {
 // that do.
 func (r *Runtime) listed(t *task) bool {
 	for range maxTries {
-		prev, ok := r.word(t.at + mem.Addr(t.vtable.trailer+trailerPrev))
-		next, ok2 := r.word(t.at + mem.Addr(t.vtable.trailer+trailerNext))
+		before, after := t.at+mem.Addr(t.vtable.trailer+trailerPrev), t.at+mem.Addr(t.vtable.trailer+trailerNext)
+		prev, ok := r.word(before)
+		next, ok2 := r.word(after)
 		if !ok || !ok2 {
 			return false
 		}
 		if r.leads(prev, trailerNext, t.at) && r.leads(next, trailerPrev, t.at) {
+			r.keepWord(before, prev)
+			r.keepWord(after, next)
 			return true
 		}
 	}
@@ -171,7 +173,8 @@ func (r *Runtime) leads(neighbour uint64, offset int64, to mem.Addr) bool {
 	if neighbour == 0 {
 		return true
 	}
-	at, ok := r.word(mem.Addr(neighbour) + headerVtable)
+	header := mem.Addr(neighbour) + headerVtable
+	at, ok := r.word(header)
 	if !ok {
 		return false
 	}
@@ -179,20 +182,25 @@ func (r *Runtime) leads(neighbour uint64, offset int64, to mem.Addr) bool {
 	if of == nil {
 		return false
 	}
-	back, ok := r.word(mem.Addr(neighbour) + mem.Addr(of.trailer+offset))
+	link := mem.Addr(neighbour) + mem.Addr(of.trailer+offset)
+	back, ok := r.word(link)
 	if !ok || mem.Addr(back) != to {
 		return false
 	}
-	r.keep(mem.Addr(neighbour)+headerVtable, wordSize)
-	r.keepLinks(mem.Addr(neighbour), of)
+	r.keepWord(header, at)
+	r.keepWord(link, back)
 	return true
 }
 
-// keepLinks keeps with a snapshot what says which neighbours the task at a has, and keep n bytes at a.
-func (r *Runtime) keepLinks(a mem.Addr, of *vtable) {
-	r.keep(a+mem.Addr(of.trailer), trailerNext+wordSize)
+// keepWord keeps a word with a snapshot as it was read: read again it may be another, and then the links that a task
+// was found by lead nowhere in the snapshot.
+func (r *Runtime) keepWord(a mem.Addr, word uint64) {
+	if r.image.Keep != nil {
+		r.image.Keep(mem.Range{Start: a, Data: order.AppendUint64(nil, word)})
+	}
 }
 
+// keep keeps n bytes at a, as they are now.
 func (r *Runtime) keep(a mem.Addr, n int) {
 	if r.image.Keep == nil {
 		return
