@@ -86,8 +86,9 @@ func TestProcessesComeAndGo(t *testing.T) {
 	for what, n := range map[string]int{"tasks": len(c.tasks), "threads": len(c.live), "programs": len(c.programs),
 		"leftovers": len(c.leftovers), "sites": len(c.book.sites), "made": len(c.book.made),
 		"places": len(c.book.places),
-		"names":  len(r.naming.sites), "processes": len(k.processes), "ids": len(k.byPID), "folds": len(c.folds),
-		"stacks": c.book.tree.Len(), "refused": len(k.refused), "doubtful": len(c.doubtful)} {
+		"names":  len(r.naming.sites), "processes": len(k.follow.processes), "ids": len(k.follow.byPID),
+		"folds": len(c.folds),
+		"stacks": c.book.tree.Len(), "refused": len(k.follow.refused), "doubtful": len(c.doubtful)} {
 		if n > 60 {
 			t.Errorf("%d %s are left", n, what)
 		}

@@ -42,7 +42,7 @@ func TestFirstSamplesLeaveTimeForOthers(t *testing.T) {
 	if late := s.LateTicks; late > s.Ticks/20 {
 		t.Errorf("%d rounds were left out beside %d: want at most one in 20", late, s.Ticks)
 	}
-	if len(f.peeks) != 6000 || r.ticker.beginning() {
+	if len(f.peeks) != 6000 || r.ticker.follow.beginning() {
 		t.Errorf("%d threads were sampled, want 6000", len(f.peeks))
 	}
 	if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes,

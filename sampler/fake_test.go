@@ -499,7 +499,7 @@ func (r *Recorder) settled() {
 		case <-counted:
 			return
 		case <-time.After(time.Millisecond):
-			r.ticker.out.handOver(r.ticker.now)
+			r.ticker.out.handOver(r.ticker.turn.now)
 		}
 	}
 }

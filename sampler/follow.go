@@ -41,7 +41,7 @@ type process struct {
 // add begins to follow process pid, and those below it. parent is the cadence of what began it, nil if that is not
 // followed.
 func (k *ticker) add(pid int, born bool, parent *cadence) error {
-	if k.byPID[pid] != nil {
+	if k.follow.byPID[pid] != nil {
 		return nil
 	}
 	k.relieve()
@@ -52,7 +52,7 @@ func (k *ticker) add(pid int, born bool, parent *cadence) error {
 	if err != nil {
 		return err
 	}
-	if k.byPID[p.PID()] != nil { // pid was the id of a thread
+	if k.follow.byPID[p.PID()] != nil { // pid was the id of a thread
 		return p.Close()
 	}
 	table, err := p.Maps()
@@ -62,7 +62,7 @@ func (k *ticker) add(pid int, born bool, parent *cadence) error {
 	}
 	q := &process{target: p, byTID: map[int]*thread{}, cadence: parent}
 	if parent == nil {
-		q.cadence = newCadence(max(k.upto, k.sys.Now()), k.draw)
+		q.cadence = newCadence(max(k.turn.upto, k.sys.Now()), k.draw)
 	}
 	if q.began, err = p.Began(); err != nil {
 		p.Close()
@@ -71,15 +71,15 @@ func (k *ticker) add(pid int, born bool, parent *cadence) error {
 	q.unmet = born
 	reported := k.births.reported(p.PID())
 	k.births.belongs(p.PID(), q.cadence)
-	q.program = newProgram(k.programs, p, table, k.sys.Now(), k.opt.runtimes(p))
-	q.program.main = k.programs == 0
-	k.programs++
-	k.byPID[p.PID()] = q
-	k.processes = append(k.processes, q)
+	q.program = newProgram(k.follow.programs, p, table, k.sys.Now(), k.opt.runtimes(p))
+	q.program.main = k.follow.programs == 0
+	k.follow.programs++
+	k.follow.byPID[p.PID()] = q
+	k.follow.processes = append(k.follow.processes, q)
 	q.leftover = &leftover{}
 	k.listThreads(q, born)
 	k.open(q, born)
-	if parent := k.byPID[q.balance.parent]; parent != nil {
+	if parent := k.follow.byPID[q.balance.parent]; parent != nil {
 		q.leftover.parent = parent.leftover
 	}
 	if k.opt.Children && !reported {
@@ -125,8 +125,8 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 		w.Close()
 		return false
 	}
-	t := &thread{tid: tid, slot: k.slot, watch: w, upto: p.cadence.begins(k.round)}
-	k.slot++
+	t := &thread{tid: tid, slot: k.follow.slot, watch: w, upto: p.cadence.begins(k.turn.round)}
+	k.follow.slot++
 	now, err := w.Counters()
 	if err == nil {
 		var state byte
@@ -141,7 +141,7 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 	switch {
 	case !born:
 		t.base = now
-	case now.CPU > k.now-k.begun: // it cannot have taken that since
+	case now.CPU > k.turn.now-k.turn.begun: // it cannot have taken that since
 		t.base, t.age = now, adopted
 	default:
 		t.age = newborn
@@ -161,8 +161,8 @@ func (k *ticker) addThread(p *process, tid int, born bool) (gone bool) {
 
 // newTrack makes a thread known to the counter. tid is 0 for what represents several.
 func (k *ticker) newTrack(p *process, tid int, name string) *track {
-	t := &track{program: p.program, leftover: p.leftover, tid: tid, task: k.tasks}
-	k.tasks++
+	t := &track{program: p.program, leftover: p.leftover, tid: tid, task: k.follow.tasks}
+	k.follow.tasks++
 	k.send(sample{track: t, kind: named, name: p.task(tid, name)})
 	return t
 }
@@ -191,7 +191,7 @@ func (k *ticker) listChildren(p *process, born bool) {
 
 // addChild begins to follow a process that was not named by its id. It reports whether that has ended.
 func (k *ticker) addChild(pid int, born bool, parent *cadence) (gone bool) {
-	if k.refused[pid] {
+	if k.follow.refused[pid] {
 		return false
 	}
 	switch err := k.add(pid, born, parent); {
@@ -201,15 +201,15 @@ func (k *ticker) addChild(pid int, born bool, parent *cadence) (gone bool) {
 	case tracer.Transient(err): // the next listing meets it again
 		k.notes.add("wanting", "process %d is not recorded yet: %v", pid, err)
 	default:
-		if len(k.refused) >= maxRefused {
-			clear(k.refused) // they are refused again
+		if len(k.follow.refused) >= maxRefused {
+			clear(k.follow.refused) // they are refused again
 		}
-		k.refused[pid] = true
-		k.refusals++
-		if k.refusals == 1 {
+		k.follow.refused[pid] = true
+		k.follow.refusals++
+		if k.follow.refusals == 1 {
 			k.notes.add("child", "process %d is not recorded: %v", pid, err)
 		} else {
-			k.notes.add("child", "%d processes are not recorded, the last: process %d: %v", k.refusals, pid, err)
+			k.notes.add("child", "%d processes are not recorded, the last: process %d: %v", k.follow.refusals, pid, err)
 		}
 	}
 	return false
@@ -295,13 +295,13 @@ func (k *ticker) meet(id int) {
 	if err != nil {
 		return // it has ended, or was never an id of ours
 	}
-	if p := k.byPID[pid]; p != nil {
+	if p := k.follow.byPID[pid]; p != nil {
 		if !p.closed {
 			k.addThread(p, id, true)
 		}
 		return
 	}
-	if of := k.byPID[parent]; k.opt.Children && of != nil && pid == id {
+	if of := k.follow.byPID[parent]; k.opt.Children && of != nil && pid == id {
 		k.addChild(pid, true, of.cadence)
 	}
 }
@@ -310,7 +310,7 @@ func (k *ticker) meet(id int) {
 func (k *ticker) list(now time.Duration) {
 	k.search.listed = now
 	defer func(began time.Duration) { k.search.listing = k.sys.Now() - began }(k.sys.Now())
-	for _, p := range slices.Clone(k.processes) {
+	for _, p := range slices.Clone(k.follow.processes) {
 		if p.gone || p.closed || !k.listThreads(p, true) {
 			continue
 		}
@@ -379,9 +379,9 @@ func (k *ticker) replace(p *process) {
 		return
 	}
 	main := p.program.main
-	p.program = newProgram(k.programs, p.target, table, k.sys.Now(), k.opt.runtimes(p.target))
+	p.program = newProgram(k.follow.programs, p.target, table, k.sys.Now(), k.opt.runtimes(p.target))
 	p.program.main = main
-	k.programs++
+	k.follow.programs++
 	k.listThreads(p, false)
 	if t := p.byTID[p.target.PID()]; t != nil && t.base.CPU > cpu && cpu > 0 {
 		t.base.CPU = cpu // what it took since the last sample is of the new program, mostly
@@ -391,8 +391,8 @@ func (k *ticker) replace(p *process) {
 // letGo ends following a process that lives but cannot be sampled any more.
 func (k *ticker) letGo(p *process, err error) {
 	if !isGone(err) {
-		k.refused[p.target.PID()] = true
-		k.failed = err
+		k.follow.refused[p.target.PID()] = true
+		k.follow.failed = err
 		p.unmet = false // it has not ended
 		k.notes.add("let go", "process %d %q was let go: %v", p.target.PID(), p.comm, err)
 	}
@@ -425,7 +425,7 @@ func (k *ticker) endThread(p *process, t *thread) {
 
 // remove ends following process pid, which may go on. What it got until now is counted.
 func (k *ticker) remove(pid int) {
-	p := k.byPID[pid]
+	p := k.follow.byPID[pid]
 	if p == nil {
 		return
 	}
@@ -433,15 +433,15 @@ func (k *ticker) remove(pid int) {
 	p.gone, p.unmet = true, false
 	delete(k.births.family, pid)
 	k.sweep()
-	k.ended-- // it has not
+	k.follow.ended-- // it has not
 }
 
 // sweep forgets processes that have ended.
 func (k *ticker) sweep() {
-	if slices.ContainsFunc(k.processes, func(p *process) bool { return p.gone }) {
+	if slices.ContainsFunc(k.follow.processes, func(p *process) bool { return p.gone }) {
 		k.drain()
 	}
-	k.processes = slices.DeleteFunc(k.processes, func(p *process) bool {
+	k.follow.processes = slices.DeleteFunc(k.follow.processes, func(p *process) bool {
 		if !p.gone {
 			return false
 		}
@@ -454,8 +454,8 @@ func (k *ticker) sweep() {
 		if p.remains != nil {
 			k.send(sample{track: p.remains, kind: ended})
 		}
-		delete(k.byPID, p.target.PID())
-		k.ended++
+		delete(k.follow.byPID, p.target.PID())
+		k.follow.ended++
 		return true
 	})
 }

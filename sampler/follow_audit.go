@@ -29,7 +29,7 @@ const (
 // beginAudit begins one if the clock of p, which was read before its threads in this round, shows more than is known.
 func (k *ticker) beginAudit(p *process) {
 	s := &p.balance
-	if s.audit.round == 0 && k.now >= s.auditDue && s.last-s.clock-s.seen >= s.certain+leastUnseen {
+	if s.audit.round == 0 && k.turn.now >= s.auditDue && s.last-s.clock-s.seen >= s.certain+leastUnseen {
 		s.audit = audit{round: p.round + 1, clock: s.last - s.clock, seen: s.seen}
 	}
 }
@@ -95,9 +95,9 @@ func (k *ticker) closeAudit(p *process) {
 	if !s.audit.found {
 		cost := auditShare * auditCost * time.Duration(len(p.threads))
 		if k.opt.Gentle {
-			cost *= gentleClocks * time.Duration(len(k.processes))
+			cost *= gentleClocks * time.Duration(len(k.follow.processes))
 		}
-		s.auditDue = k.now + cost
+		s.auditDue = k.turn.now + cost
 	}
 	s.audit = audit{}
 }

@@ -115,7 +115,7 @@ func TestAuditEndsBesideBirths(t *testing.T) {
 	t.Cleanup(func() { r.Close() })
 	certain := time.Duration(0)
 	f.cpu = func(now time.Duration) time.Duration { // asked in each round
-		if all := r.ticker.processes; len(all) > 0 && now < end-time.Second {
+		if all := r.ticker.follow.processes; len(all) > 0 && now < end-time.Second {
 			certain = all[0].balance.certain
 		}
 		return 0

@@ -83,7 +83,7 @@ func (k *ticker) listen(now time.Duration) {
 	b.source, b.joined, b.listened = source, false, true
 	b.read, b.strange, b.until, b.flooded = now, 0, now+time.Second, false
 	b.family, b.alive, b.order = map[int]*cadence{}, map[int]int{}, nil
-	for pid, p := range k.byPID {
+	for pid, p := range k.follow.byPID {
 		b.belongs(pid, p.cadence)
 	}
 }
@@ -131,7 +131,7 @@ func (k *ticker) catchUp(now time.Duration) bool {
 				b.failed = true
 				return false
 			}
-			b.forget(k.byPID)
+			b.forget(k.follow.byPID)
 			b.flooded = 2*(b.strange-strange) > heard
 		} else if n < len(b.into) {
 			break
@@ -143,7 +143,7 @@ func (k *ticker) catchUp(now time.Duration) bool {
 // hearLast takes into account what ended since the last round.
 func (k *ticker) hearLast() {
 	if k.births.source != nil {
-		k.catchUp(k.now)
+		k.catchUp(k.turn.now)
 	}
 }
 
@@ -191,7 +191,7 @@ func (k *ticker) meetAll() {
 		}
 		delete(b.alive, tid)
 		gone := false
-		if p := k.byPID[pid]; p != nil && !p.closed {
+		if p := k.follow.byPID[pid]; p != nil && !p.closed {
 			gone = k.addThread(p, tid, true)
 		} else if p == nil && tid == pid {
 			gone = k.addChild(pid, true, b.family[pid])

@@ -312,7 +312,7 @@ func TestCommandsOfAShell(t *testing.T) {
 	t.Cleanup(func() { syscall.Kill(daemon, syscall.SIGKILL) })
 	met := func() bool {
 		found := false
-		r.drive(func() { p := r.ticker.byPID[daemon]; found = p != nil && !p.unmet })
+		r.drive(func() { p := r.ticker.follow.byPID[daemon]; found = p != nil && !p.unmet })
 		return found
 	}
 	for end := time.Now().Add(20 * time.Second); !met(); time.Sleep(10 * time.Millisecond) {

@@ -18,7 +18,7 @@ func (k *ticker) trouble(p *process, t *thread, err error) {
 	case errors.Is(err, tracer.ErrExec):
 		t.last = missed // the next round meets the new program
 	case errors.As(err, &executing):
-		p.leftUntil = k.now + execRest
+		p.leftUntil = k.turn.now + execRest
 		k.notes.add("executing", "samples of %q were lost: %v", p.comm, err)
 		k.lose(t)
 	case errors.As(err, &traced):

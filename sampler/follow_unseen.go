@@ -52,7 +52,7 @@ func (k *ticker) open(p *process, born bool) {
 		return
 	}
 	p.balance.last, p.balance.gathered, p.balance.parent = clock, reaped, parent
-	if !born || clock > k.now-k.begun { // adopted
+	if !born || clock > k.turn.now-k.turn.begun { // adopted
 		p.balance.clock, p.balance.reaped = clock, reaped
 	}
 }
@@ -63,9 +63,9 @@ func (k *ticker) whole(p *process) bool { return k.opt.TIDs == nil && !p.partial
 // clocks reads the counters of processes that are due. The clocks are read before the threads are
 // sampled: what those do in between seems seen, never unseen.
 func (k *ticker) clocks() {
-	for _, p := range k.processes {
+	for _, p := range k.follow.processes {
 		s := &p.balance
-		if k.now < s.due || !k.whole(p) || !k.isDue(p) {
+		if k.turn.now < s.due || !k.whole(p) || !k.isDue(p) {
 			continue
 		}
 		cost, began := clockCost*time.Duration(len(p.threads)), k.sys.Now()
@@ -75,13 +75,13 @@ func (k *ticker) clocks() {
 		}
 		cost = max(cost, clockShare*(k.sys.Now()-began))
 		if k.opt.Gentle { // all of them together may take a part of that share
-			cost *= gentleClocks * time.Duration(len(k.processes))
+			cost *= gentleClocks * time.Duration(len(k.follow.processes))
 		}
-		s.due = k.now + max(clockEvery, cost)
-		if !k.opt.Children || k.now < s.reapedDue {
+		s.due = k.turn.now + max(clockEvery, cost)
+		if !k.opt.Children || k.turn.now < s.reapedDue {
 			continue
 		}
-		s.reapedDue = k.now + max(reapedEvery, 10*cost)
+		s.reapedDue = k.turn.now + max(reapedEvery, 10*cost)
 		k.gather(p)
 	}
 }
@@ -135,7 +135,7 @@ func (k *ticker) closeToll(p *process) {
 	s := &p.balance
 	k.readToll(p)
 	sure := s.now()
-	parent := k.byPID[s.parent]
+	parent := k.follow.byPID[s.parent]
 	if parent == nil || !p.gone || !k.opt.Children {
 		k.reportUnseen(p, sure)
 		return

@@ -31,7 +31,7 @@ func TestCounterThatIsHeldUp(t *testing.T) {
 				close(f.blocked)
 				opened = true
 			}
-			r.ticker.out.handOver(r.ticker.now)
+			r.ticker.out.handOver(r.ticker.turn.now)
 		}
 	}
 	r = newRecorder(Options{Rate: 99}, f)
@@ -103,7 +103,7 @@ func TestTakeEnds(t *testing.T) {
 	})
 	t.Run("fault before", func(t *testing.T) {
 		r := begin(t)
-		r.ticker.processes = append(r.ticker.processes, nil)
+		r.ticker.follow.processes = append(r.ticker.follow.processes, nil)
 		c := &boundary{taken: func(time.Duration) {}}
 		taking := &taking{done: make(chan struct{})}
 		c.taken = func(at time.Duration) { r.beginTaking(taking, &at) }
@@ -111,7 +111,7 @@ func TestTakeEnds(t *testing.T) {
 			defer func() { recover() }()
 			c.taken(time.Second)
 		}()
-		r.ticker.processes = r.ticker.processes[:len(r.ticker.processes)-1]
+		r.ticker.follow.processes = r.ticker.follow.processes[:len(r.ticker.follow.processes)-1]
 		within(t, "Take", errFault, func() error { _, err := r.finishTaking(taking); return err })
 		within(t, "Close", nil, r.Close)
 	})

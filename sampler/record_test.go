@@ -325,9 +325,9 @@ func TestFaultCostsOneRound(t *testing.T) {
 		if _, wall, _ := amounts(got, 1, 0); wall < row.least {
 			t.Errorf("until %v: the other thread has %v of %v", row.until, wall, s.Elapsed)
 		}
-		if len(r.ticker.interrupted) > 0 || len(r.ticker.toStop) > 0 || !slices.ContainsFunc(s.Notes,
+		if len(r.ticker.queue.interrupted) > 0 || len(r.ticker.queue.toStop) > 0 || !slices.ContainsFunc(s.Notes,
 			func(n string) bool { return strings.Contains(n, "fault") }) {
-			t.Errorf("until %v: %d interrupted, notes %q", row.until, len(r.ticker.interrupted), s.Notes)
+			t.Errorf("until %v: %d interrupted, notes %q", row.until, len(r.ticker.queue.interrupted), s.Notes)
 		}
 	}
 }

@@ -162,7 +162,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	r.mu.Lock()
 	r.begun = begin
 	r.mu.Unlock()
-	if len(k.processes) == 0 && !r.opt.Stay {
+	if len(k.follow.processes) == 0 && !r.opt.Stay {
 		return ErrNothing
 	}
 	fault := r.rounds(ctx, begin)
@@ -174,8 +174,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	if fault != nil && k.counted.samples == 0 {
 		return fmt.Errorf("record: %w", fault)
 	}
-	if k.failed != nil && len(k.processes) == 0 && k.counted.samples == 0 {
-		return fmt.Errorf("record: %w", k.failed)
+	if k.follow.failed != nil && len(k.follow.processes) == 0 && k.counted.samples == 0 {
+		return fmt.Errorf("record: %w", k.follow.failed)
 	}
 	return nil
 }
@@ -186,11 +186,11 @@ const recognising = 500 * time.Millisecond
 // recognise has the runtimes of the processes recognised before the first sample, which would be without the frames of
 // an interpreter otherwise. What begins later is recognised when its first sample is walked.
 func (r *Recorder) recognise(ctx context.Context) {
-	if r.opt.Runtimes == nil || len(r.ticker.processes) == 0 {
+	if r.opt.Runtimes == nil || len(r.ticker.follow.processes) == 0 {
 		return
 	}
 	var programs []*program
-	for _, p := range r.ticker.processes {
+	for _, p := range r.ticker.follow.processes {
 		programs = append(programs, p.program)
 	}
 	done := make(chan struct{})
@@ -223,8 +223,8 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 	}
 	money := newBudget(&r.opt, begin, r.sys.OwnCPU())
 	due := plan.next(r.sys.Now(), 0)
-	for ctx.Err() == nil && (r.opt.Stay || len(k.processes) > 0) {
-		if len(k.processes) == 0 {
+	for ctx.Err() == nil && (r.opt.Stay || len(k.follow.processes) > 0) {
+		if len(k.follow.processes) == 0 {
 			r.idle(ctx)
 			plan.reached(r.sys.Now())
 			due = plan.next(r.sys.Now(), plan.number+1)
@@ -238,16 +238,16 @@ func (r *Recorder) rounds(ctx context.Context, begin time.Duration) error {
 			if faults++; faults > maxFaults {
 				return err
 			}
-			due = plan.next(r.sys.Now(), k.soonest(plan.number))
+			due = plan.next(r.sys.Now(), k.follow.soonest(plan.number))
 		}
 		r.noteBeginning(&money, begin)
 		r.keepTo(&money)
 		if plan.setRate(r.opt.Rate) { // see SetRate
-			due = plan.next(r.sys.Now(), k.soonest(plan.number))
+			due = plan.next(r.sys.Now(), k.follow.soonest(plan.number))
 		}
 		r.publish()
 	}
-	if k.counted.ticks == 0 && len(k.processes) > 0 && !r.opt.Stay { // it ended before a round was due
+	if k.counted.ticks == 0 && len(k.follow.processes) > 0 && !r.opt.Stay { // it ended before a round was due
 		if err := r.sys.Do(func() { r.burst(ctx, r.sys.Now()) }); err != nil {
 			k.lostToFault(err)
 		}
@@ -265,9 +265,9 @@ func (k *ticker) lostToFault(err error) {
 func (r *Recorder) keepTo(money *budget) {
 	k := r.ticker
 	closed, over := money.check(r.sys.Now(),
-		spent{r.sys.OwnCPU(), k.counted.pauses.sum, k.counted.ran, k.beginning()})
+		spent{r.sys.OwnCPU(), k.counted.pauses.sum, k.counted.ran, k.follow.beginning()})
 	if closed {
-		k.share(money.share, 1/money.least)
+		k.follow.share(money.share, 1/money.least)
 	}
 	if over != nil {
 		k.counted.lowered++
@@ -297,7 +297,7 @@ func (r *Recorder) noteBeginning(b *budget, begin time.Duration) {
 // returns when the next is due.
 func (r *Recorder) burst(ctx context.Context, due time.Duration) time.Duration {
 	k, plan := r.ticker, &r.plan
-	defer func() { k.out.handOver(k.now) }()
+	defer func() { k.out.handOver(k.turn.now) }()
 	defer k.drain()
 	moved := time.Duration(-moveEvery)
 	for until := r.sys.Now() + turn; ; {
@@ -308,13 +308,13 @@ func (r *Recorder) burst(ctx context.Context, due time.Duration) time.Duration {
 		upto := plan.reached(now)
 		k.tick(now, plan.number, upto, plan.period())
 		now = r.sys.Now()
-		due = plan.next(now, k.soonest(plan.number))
-		if r.opt.Rate == 0 && k.runners == 1 && now >= moved+moveEvery {
+		due = plan.next(now, k.follow.soonest(plan.number))
+		if r.opt.Rate == 0 && k.turn.runners == 1 && now >= moved+moveEvery {
 			moved = now
-			k.runs.watch.Near()
+			k.turn.runs.watch.Near()
 		}
-		if due > now+stay || now >= until && (len(k.interrupted) == 0 || now >= until+longTurn) ||
-			r.waiting.Load() > 0 || r.sys.Dirty() || ctx.Err() != nil || len(k.processes) == 0 {
+		if due > now+stay || now >= until && (len(k.queue.interrupted) == 0 || now >= until+longTurn) ||
+			r.waiting.Load() > 0 || r.sys.Dirty() || ctx.Err() != nil || len(k.follow.processes) == 0 {
 			return due
 		}
 	}
@@ -326,14 +326,14 @@ func (r *Recorder) publish() {
 	now, cpu := r.sys.Now(), r.sys.OwnCPU()
 	s := Stats{Ticks: k.counted.ticks, LateTicks: k.counted.late, Samples: k.counted.samples, Reused: k.counted.reused,
 		Stops: k.counted.stops, Peeks: k.counted.peeks, Lost: k.counted.lost, Behind: k.counted.behind,
-		Processes: len(k.processes), Ended: k.ended, Unseen: k.counted.unseen,
+		Processes: len(k.follow.processes), Ended: k.follow.ended, Unseen: k.counted.unseen,
 		PauseP50: k.counted.pauses.quantile(0.5), PauseP90: k.counted.pauses.quantile(0.9),
 		PauseP99: k.counted.pauses.quantile(0.99),
 		PauseMax: k.counted.pauses.max, BackedOff: k.counted.lowered, MaxOverhead: r.opt.MaxOverhead,
 		Wanted: r.opt.Rate,
 		Notes:  k.notes.all()}
 	k.births.report(&s)
-	for _, p := range k.processes {
+	for _, p := range k.follow.processes {
 		s.Threads += len(p.threads)
 	}
 	if k.counted.ran > 0 {
@@ -401,7 +401,7 @@ func (r *Recorder) Close() error {
 func (r *Recorder) letAllGo() []sample {
 	r.driving.Lock()
 	defer r.driving.Unlock()
-	for _, p := range r.ticker.processes {
+	for _, p := range r.ticker.follow.processes {
 		p.gone = true
 	}
 	r.ticker.sweep()

@@ -35,8 +35,8 @@ type outbox struct {
 // send adds a sample to those that are handed over next, a mark at once if the counter takes it. While threads
 // are interrupted the others wait until none is known to be stopped: to wake the counter lasts longer than a sample.
 func (k *ticker) send(l sample) {
-	if k.out.add(l); l.kind == marked || len(k.out.batch) >= batchSize && len(k.interrupted) == 0 {
-		k.out.handOver(k.now)
+	if k.out.add(l); l.kind == marked || len(k.out.batch) >= batchSize && len(k.queue.interrupted) == 0 {
+		k.out.handOver(k.turn.now)
 	}
 }
 
@@ -111,8 +111,8 @@ const reserved = 16
 // wait for that while threads are interrupted: some may be stopped by now.
 func (k *ticker) buffer(leave int) *tracer.Copy {
 	c := k.out.unused(leave)
-	if c == nil && len(k.interrupted) == 0 {
-		c = k.out.await(k.now, leave)
+	if c == nil && len(k.queue.interrupted) == 0 {
+		c = k.out.await(k.turn.now, leave)
 	}
 	return c
 }

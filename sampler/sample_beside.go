@@ -62,8 +62,8 @@ func (k *ticker) calls(t *thread, c *tracer.Copy, s *stop) (ended bool) {
 		return ended
 	}
 	n := &k.beside
-	if n.round != k.round {
-		n.round, n.met = k.round, n.met[:0]
+	if n.round != k.turn.round {
+		n.round, n.met = k.turn.round, n.met[:0]
 	}
 	n.met = append(n.met, t)
 	return ended
@@ -80,7 +80,7 @@ func (k *ticker) lead() time.Duration {
 // approach moves the OS thread, which sleeps next, to the CPU of a thread that makes many calls.
 func (k *ticker) approach() {
 	n := &k.beside
-	n.many, n.due = k.met-n.due > maxNear, k.met
+	n.many, n.due = k.turn.met-n.due > maxNear, k.turn.met
 	if n.many || len(n.met) == 0 {
 		return
 	}

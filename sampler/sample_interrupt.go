@@ -133,30 +133,30 @@ const (
 // it is, and interrupted if it runs again by then.
 func (k *ticker) interruptAll() {
 	for range 2 {
-		if len(k.toStop) == 0 {
+		if len(k.queue.toStop) == 0 {
 			return
 		}
 		k.interruptEach()
-		for i := range k.dozed {
-			d := &k.dozed[i]
+		for i := range k.queue.dozed {
+			d := &k.queue.dozed[i]
 			k.relieve()
 			k.sleeper(d.p, d.t, &d.call, d.p.cadence.upto)
 		}
-		k.woken()
+		k.queue.woken()
 	}
-	for i := range k.toStop {
-		k.forgo(&k.toStop[i])
+	for i := range k.queue.toStop {
+		k.forgo(&k.queue.toStop[i])
 	}
-	k.served()
+	k.queue.served()
 }
 
 // interruptEach interrupts all threads of toStop that there is room for, one right after the other; they take turns.
 // All are seized before the first is interrupted: to seize one may have to wait for an exec of its process.
 func (k *ticker) interruptEach() {
-	n, room := len(k.toStop), maxInterrupted-len(k.interrupted)
-	k.alternate(room)
-	from := k.inTurn(room)
-	at := func(i int) *toStop { return &k.toStop[(from+i)%n] }
+	n, room := len(k.queue.toStop), maxInterrupted-len(k.queue.interrupted)
+	k.queue.alternate(room)
+	from := k.queue.inTurn(room)
+	at := func(i int) *toStop { return &k.queue.toStop[(from+i)%n] }
 	for i := range min(n, room) {
 		at(i).c = k.buffer(0) // for all before the first is interrupted: it may take a while
 	}
@@ -176,7 +176,7 @@ func (k *ticker) interruptEach() {
 			k.interrupt(a)
 		}
 	}
-	k.served()
+	k.queue.served()
 }
 
 func (k *ticker) giveBack(a *toStop) {
@@ -196,7 +196,7 @@ func (k *ticker) forgo(a *toStop) {
 // seize attaches to a thread that is to be interrupted.
 func (k *ticker) seize(a *toStop) {
 	t := a.t
-	if a.p.executing(k.now) {
+	if a.p.executing(k.turn.now) {
 		k.giveBack(a)
 		if !a.sleeps {
 			k.lose(t)
@@ -211,7 +211,7 @@ func (k *ticker) seize(a *toStop) {
 			if err != nil {
 				k.trouble(a.p, t, err)
 			} else {
-				k.dozed = append(k.dozed, dozed{a.p, t, call})
+				k.queue.dozed = append(k.queue.dozed, dozed{a.p, t, call})
 			}
 			return
 		}
@@ -237,20 +237,20 @@ func (k *ticker) interrupt(a *toStop) {
 		return
 	}
 	t.last = pending
-	out := interrupted{p: a.p, t: t, c: a.c, sleeps: a.sleeps, before: before, since: k.sys.Now() - k.now,
+	out := interrupted{p: a.p, t: t, c: a.c, sleeps: a.sleeps, before: before, since: k.sys.Now() - k.turn.now,
 		upto: a.p.cadence.upto}
 	if !a.sleeps {
 		out.samples = 1 // else this round is accounted for
 	}
-	k.interrupted, a.c = append(k.interrupted, out), nil
-	if len(k.interrupted) > 1 { // some have stopped by now
+	k.queue.interrupted, a.c = append(k.queue.interrupted, out), nil
+	if len(k.queue.interrupted) > 1 { // some have stopped by now
 		k.collect(0)
 	}
 }
 
 // relieve collects what has stopped by now of what was interrupted. It is called before what takes a while.
 func (k *ticker) relieve() {
-	if len(k.interrupted) > 0 {
+	if len(k.queue.interrupted) > 0 {
 		k.collect(0)
 	}
 }
@@ -258,7 +258,7 @@ func (k *ticker) relieve() {
 // collect collects what was interrupted until all has stopped, or the time is over; what has stopped by then
 // it collects in any case.
 func (k *ticker) collect(until time.Duration) {
-	for len(k.interrupted) > 0 {
+	for len(k.queue.interrupted) > 0 {
 		c, err := k.sys.Collect(until - k.sys.Now())
 		if c == nil {
 			return
@@ -270,33 +270,33 @@ func (k *ticker) collect(until time.Duration) {
 // drain collects all that was interrupted.
 func (k *ticker) drain() {
 	k.collect(k.sys.Now() + drainTime)
-	if len(k.interrupted) > 0 {
+	if len(k.queue.interrupted) > 0 {
 		k.sys.GiveUp()
 	}
-	for len(k.interrupted) > 0 {
-		k.collected(k.interrupted[0].c, tracer.ErrDirty)
+	for len(k.queue.interrupted) > 0 {
+		k.collected(k.queue.interrupted[0].c, tracer.ErrDirty)
 	}
 }
 
 // abandon forgets what a round was at when a fault ended it. The Sampler has let all threads go.
 func (k *ticker) abandon() {
-	for i := range k.interrupted {
-		a := &k.interrupted[i]
+	for i := range k.queue.interrupted {
+		a := &k.queue.interrupted[i]
 		k.out.give(a.c)
 		k.lose(a.t)
 	}
-	for i := range k.toStop {
-		k.giveBack(&k.toStop[i])
+	for i := range k.queue.toStop {
+		k.giveBack(&k.queue.toStop[i])
 	}
-	clear(k.interrupted)
-	k.interrupted = k.interrupted[:0]
-	k.served()
-	k.woken()
+	clear(k.queue.interrupted)
+	k.queue.interrupted = k.queue.interrupted[:0]
+	k.queue.served()
+	k.queue.woken()
 }
 
 // collected completes the sample for which c was given.
 func (k *ticker) collected(c *tracer.Copy, err error) {
-	a := k.take(c)
+	a := k.queue.take(c)
 	a.t.last = delivered
 	if err != nil {
 		k.out.give(c)

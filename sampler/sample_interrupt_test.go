@@ -270,11 +270,11 @@ func stackNames(p *profile.Profile, n profile.NodeID) string {
 // TestNobodyStaysStoppedForABuffer: a counter that is behind is waited for, but not while threads may be stopped.
 func TestNobodyStaysStoppedForABuffer(t *testing.T) {
 	k := newTicker(nil, &Options{}, newBatches(), make(chan *tracer.Copy), nil)
-	k.interrupted = []interrupted{{}}
+	k.queue.interrupted = []interrupted{{}}
 	if c := k.buffer(0); c != nil || k.out.waited {
 		t.Errorf("got %v, waited %v", c, k.out.waited)
 	}
-	k.interrupted = nil
+	k.queue.interrupted = nil
 	if c := k.buffer(0); c != nil || !k.out.waited {
 		t.Errorf("with nobody interrupted: got %v, waited %v", c, k.out.waited)
 	}

@@ -24,8 +24,8 @@ func (k *ticker) unmoved(p *process, t *thread, now tracer.Counters, upto time.D
 		k.counted.samples += n
 		k.counted.reused += n
 	}
-	if t.track.wantStop.Load() && k.stops > 0 {
-		k.stops--
+	if t.track.wantStop.Load() && k.turn.stops > 0 {
+		k.turn.stops--
 		k.stopSleeper(p, t, upto)
 	}
 }
@@ -87,13 +87,13 @@ func (k *ticker) peek(p *process, t *thread, c *tracer.Copy) error {
 // kernelStack is where in the kernel a thread waits that has not run since it was copied; nil if that is not wanted,
 // not to be had, or of another moment.
 func (k *ticker) kernelStack(t *thread, copied tracer.Counters) []string {
-	if !k.opt.KernelStacks || k.noKernel {
+	if !k.opt.KernelStacks || k.follow.noKernel {
 		return nil
 	}
 	frames, err := t.watch.KernelStack()
 	if err != nil {
 		if !isGone(err) {
-			k.noKernel = true
+			k.follow.noKernel = true
 			k.notes.add("kernel", "where in the kernel threads wait is not shown: %v", err)
 		}
 		return nil

@@ -21,10 +21,10 @@ const closeRate = 2000
 // have been sampled.
 func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 	if !k.dense() {
-		k.toStop = append(k.toStop, toStop{p: p, t: t, seen: k.sys.Now()})
+		k.queue.toStop = append(k.queue.toStop, toStop{p: p, t: t, seen: k.sys.Now()})
 		return
 	}
-	if p.executing(k.now) {
+	if p.executing(k.turn.now) {
 		k.lose(t)
 		return
 	}
@@ -33,23 +33,23 @@ func (k *ticker) runner(p *process, t *thread, upto time.Duration) {
 		k.unread(t)
 		return
 	}
-	before, since := t.base, k.sys.Now()-k.now
+	before, since := t.base, k.sys.Now()-k.turn.now
 	if err := t.watch.Stop(p.program.prepare(c), p.program.table.Load()); err != nil {
 		k.out.give(c)
 		k.trouble(p, t, err)
 		return
 	}
-	k.runners, k.runs = k.runners+1, t
+	k.turn.runners, k.turn.runs = k.turn.runners+1, t
 	k.runnerStopped(t, c, stop{before: before, since: since}, 1, upto)
 }
 
 // stopSleeper stops a thread that sleeps since the last sample, for the registers.
 func (k *ticker) stopSleeper(p *process, t *thread, upto time.Duration) {
 	if !k.dense() {
-		k.toStop = append(k.toStop, toStop{p: p, t: t, sleeps: true})
+		k.queue.toStop = append(k.queue.toStop, toStop{p: p, t: t, sleeps: true})
 		return
 	}
-	if p.executing(k.now) {
+	if p.executing(k.turn.now) {
 		return
 	}
 	c := k.buffer(0)

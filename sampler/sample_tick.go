@@ -22,12 +22,12 @@ const (
 // ticker takes samples: it reads counters, stops and copies. All its fields belong to the goroutine
 // that calls it.
 type ticker struct {
-	sys system
-	opt *Options
-	out outbox
-	stopQueue
-	followed
-	rounds
+	sys    system
+	opt    *Options
+	out    outbox
+	queue  stopQueue
+	follow followed
+	turn   rounds
 
 	draw     func() float64
 	search   search
@@ -80,40 +80,40 @@ func newTicker(sys system, opt *Options, queue batches, free <-chan *tracer.Copy
 		polls = gentlePolls
 	}
 	return &ticker{sys: sys, opt: opt, out: outbox{queue: queue, free: free},
-		followed: followed{byPID: map[int]*process{}, refused: map[int]bool{}},
-		draw:     draw,
-		pace:     pace{polls: polls, every: 1, mostFirst: maxFirst}}
+		follow: followed{byPID: map[int]*process{}, refused: map[int]bool{}},
+		draw:   draw,
+		pace:   pace{polls: polls, every: 1, mostFirst: maxFirst}}
 }
 
 // tick makes one round at now, in the cell of that number and length, which ends at upto.
 func (k *ticker) tick(now time.Duration, cell int64, upto, period time.Duration) {
-	k.now = now
-	k.round++
-	if k.out.heldUp(k.now) {
+	k.turn.now = now
+	k.turn.round++
+	if k.out.heldUp(k.turn.now) {
 		k.collect(now)
 		k.notes.add("held up",
 			"walking and counting was held up, maybe by a file that cannot be read; samples were left out meanwhile")
 		return
 	}
-	k.stops, k.out.waited, k.runners = sleepStops, false, 0
+	k.turn.stops, k.out.waited, k.turn.runners = sleepStops, false, 0
 	k.collect(now) // what has stopped by now is interrupted again
 	if k.boundary != nil && upto > k.boundary.at {
 		k.close()
 	}
 	if len(k.out.batch) >= batchSize {
-		k.out.handOver(k.now)
+		k.out.handOver(k.turn.now)
 	}
-	k.upto = upto
+	k.turn.upto = upto
 	missed := uint64(0)
-	for _, p := range k.processes {
-		missed = max(missed, p.cadence.meet(k.round, cell, upto, period))
+	for _, p := range k.follow.processes {
+		missed = max(missed, p.cadence.meet(k.turn.round, cell, upto, period))
 	}
 	k.counted.late += missed
 	k.discover(now)
 	k.clocks()
 	k.pace.patient, k.pace.first = k.patience(), k.pace.firsts(period)
-	k.pace.spread(k.waiting())
-	for _, p := range k.processes {
+	k.pace.spread(k.follow.waiting())
+	for _, p := range k.follow.processes {
 		if !p.gone && k.isDue(p) {
 			k.visit(p)
 		}
@@ -123,7 +123,7 @@ func (k *ticker) tick(now time.Duration, cell int64, upto, period time.Duration)
 	k.interruptAll()
 	k.counted.ticks++
 	if k.dense() && k.out.urgent {
-		k.out.handOver(k.now)
+		k.out.handOver(k.turn.now)
 	}
 }
 
@@ -131,14 +131,14 @@ func (k *ticker) tick(now time.Duration, cell int64, upto, period time.Duration)
 // it must: the counter is woken afterwards.
 func (k *ticker) await(due time.Duration) {
 	k.collect(due)
-	if k.out.urgent || k.now-k.out.handed >= handEvery || len(k.out.batch) >= batchSize {
-		k.out.handOver(k.now)
+	if k.out.urgent || k.turn.now-k.out.handed >= handEvery || len(k.out.batch) >= batchSize {
+		k.out.handOver(k.turn.now)
 	}
-	if len(k.interrupted) == 0 {
+	if len(k.queue.interrupted) == 0 {
 		if !k.dense() {
 			k.approach()
 		}
-		k.sys.Pause(due-k.sys.Now(), !k.dense() && k.threads() <= maxPrompt)
+		k.sys.Pause(due-k.sys.Now(), !k.dense() && k.follow.threads() <= maxPrompt)
 	}
 }
 
@@ -179,7 +179,7 @@ func (k *ticker) sampleDue(p *process, upto time.Duration) {
 	waiting := len(p.agenda.first)
 	due := p.agenda.due(p.round, k.pace.first)
 	k.pace.first -= waiting - len(p.agenda.first)
-	k.met += uint64(len(due))
+	k.turn.met += uint64(len(due))
 	p.cadence.cost += readCost * uint64(len(due))
 	next := 0
 	// Where there are not buffers for all they take turns.
@@ -215,7 +215,7 @@ func (k *ticker) sampleThread(p *process, t *thread, upto time.Duration) {
 	first := t.round == 0
 	t.round = p.round
 	if t.last == pending {
-		k.waits(t, upto)
+		k.queue.waits(t, upto)
 		return
 	}
 	if t.activity == sleeping {
@@ -230,11 +230,11 @@ func (k *ticker) sampleThread(p *process, t *thread, upto time.Duration) {
 		}
 	}
 	t.skipped, t.still, t.moved = 0, 0, t.moved || !first
-	if t.activity == running && k.dense() && k.now-t.sleepChecked < sleepCheckEvery {
+	if t.activity == running && k.dense() && k.turn.now-t.sleepChecked < sleepCheckEvery {
 		k.runner(p, t, upto)
 		return
 	}
-	t.sleepChecked = k.now
+	t.sleepChecked = k.turn.now
 	k.relieve()
 	if !p.checked { // only what ran can have begun another program
 		p.checked = true
@@ -290,7 +290,7 @@ func (k *ticker) hand(t *thread, l sample) {
 		t.of.cadence.cost += peekCost
 	}
 	k.out.urgent = k.out.urgent || l.copied != nil && (l.copied.Stale || l.kind == again ||
-		k.now-t.track.program.begun < youth)
+		k.turn.now-t.track.program.begun < youth)
 	k.send(l)
 }
 
@@ -323,9 +323,9 @@ func (k *ticker) lose(t *thread) {
 
 // begin notes when the recording begins.
 func (k *ticker) begin(now time.Duration) {
-	k.now, k.begun, k.upto, k.search.listed = now, now, now, now
+	k.turn.now, k.turn.begun, k.turn.upto, k.search.listed = now, now, now, now
 	k.listen(now)
-	for _, p := range k.processes {
+	for _, p := range k.follow.processes {
 		p.cadence.upto = now
 		for _, t := range p.threads {
 			t.upto = now
@@ -342,7 +342,7 @@ func (k *ticker) begin(now time.Duration) {
 func (k *ticker) closeAccounts(end time.Duration) {
 	never := 0
 	k.hearLast()
-	for _, p := range k.processes {
+	for _, p := range k.follow.processes {
 		never += k.settleProcess(p, end)
 		k.reportUnseen(p, p.balance.now())
 	}

@@ -141,7 +141,7 @@ func (f *followed) waiting() (n int) {
 
 // patience is after how many samples without a change a thread counts as a long sleeper now.
 func (k *ticker) patience() int {
-	return max(leastPatience, min(patience, patience*k.pace.polls/(1+k.threads())))
+	return max(leastPatience, min(patience, patience*k.pace.polls/(1+k.follow.threads())))
 }
 
 // threads is how many are followed.

@@ -24,13 +24,13 @@ func TestARoundTouchesWhatIsDue(t *testing.T) {
 	var reads, mostReads, fromReads int
 	f.births = func(now time.Duration) { // is called in each round
 		if now < 6*time.Second {
-			from, fromReads = k.met, f.reads
+			from, fromReads = k.turn.met, f.reads
 			return
 		}
 		rounds++
-		most, mostReads = max(most, k.met-from), max(mostReads, f.reads-fromReads)
-		met, reads = met+k.met-from, reads+f.reads-fromReads
-		from, fromReads = k.met, f.reads
+		most, mostReads = max(most, k.turn.met-from), max(mostReads, f.reads-fromReads)
+		met, reads = met+k.turn.met-from, reads+f.reads-fromReads
+		from, fromReads = k.turn.met, f.reads
 	}
 	got, s := finish(t, r, f)
 	if rounds < 400 || met == 0 || reads == 0 {

@@ -150,7 +150,7 @@ func (c *cadence) appraise() {
 }
 
 // isDue reports whether p is sampled in this round.
-func (k *ticker) isDue(p *process) bool { return p.cadence.round == k.round }
+func (k *ticker) isDue(p *process) bool { return p.cadence.round == k.turn.round }
 
 // soonest is the number of the next cell in which one is to be sampled, behind one of that number.
 func (f *followed) soonest(cell int64) int64 {
@@ -180,7 +180,7 @@ func (r *Recorder) Processes() []Followed {
 
 // list makes what Processes returns.
 func (r *Recorder) list() (all []Followed) {
-	for _, p := range r.ticker.processes {
+	for _, p := range r.ticker.follow.processes {
 		all = append(all, Followed{p.target.PID(), len(p.threads), r.opt.Rate / p.cadence.every})
 	}
 	return all

@@ -74,12 +74,12 @@ func (r *Recorder) idle(ctx context.Context) {
 	k := r.ticker
 	k.births.close() // what begins meanwhile is none of ours
 	r.publish()
-	for ctx.Err() == nil && len(k.processes) == 0 {
+	for ctx.Err() == nil && len(k.follow.processes) == 0 {
 		select {
 		case <-ctx.Done():
 		case f := <-r.todo:
-			k.now = r.sys.Now()
-			k.upto = k.now // what is followed from now on begins now
+			k.turn.now = r.sys.Now()
+			k.turn.upto = k.turn.now // what is followed from now on begins now
 			f()
 		}
 	}

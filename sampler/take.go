@@ -116,7 +116,7 @@ func (r *Recorder) beginTaking(t *taking, at *time.Duration) {
 	default:
 		t.to = r.sys.Now()
 	}
-	for _, p := range k.processes {
+	for _, p := range k.follow.processes {
 		for _, th := range p.threads {
 			if at != nil && !final && th.watch != nil {
 				k.closeAt(p, th, t.to)
@@ -141,7 +141,7 @@ func (r *Recorder) finishTaking(t *taking) (*profile.Profile, error) {
 		case <-t.done:
 			counted = true
 		case <-time.After(handEvery): // the counter may not have taken the mark
-			r.drive(func() { r.ticker.out.handOver(r.ticker.now) })
+			r.drive(func() { r.ticker.out.handOver(r.ticker.turn.now) })
 			if now := r.moves.Load(); now != seen {
 				since, seen = time.Now(), now
 			} else if time.Since(since) > r.stuck {
