@@ -87,7 +87,7 @@ func TestProcessesComeAndGo(t *testing.T) {
 		"leftovers": len(c.leftovers), "sites": len(c.book.sites), "made": len(c.book.made),
 		"places": len(c.book.places),
 		"names":  len(r.naming.sites), "processes": len(k.follow.processes), "ids": len(k.follow.byPID),
-		"folds": len(c.folds),
+		"folds":  len(c.folds),
 		"stacks": c.book.tree.Len(), "refused": len(k.follow.refused), "doubtful": len(c.doubtful)} {
 		if n > 60 {
 			t.Errorf("%d %s are left", n, what)
