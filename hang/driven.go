@@ -12,15 +12,18 @@ import (
 // A program of tasks hangs though each of its threads waits for work by right: what a task waits for says why, and who
 // has that. Where those wait for each other, each by what it was seen to have, none can go on.
 
+// executors are the functions in which threads wait that run tasks and coroutines of others, by how their names begin.
+var executors = []string{"tokio::runtime::", "boost::asio::detail::", "asio::detail::"}
+
 // drives reports whether a thread waits in an executor of tasks: for these to go on, in none of the user's functions.
 func (j *judging) drives(pid, tid int) bool {
 	of, t := j.of(pid), j.sampled[tid]
-	if t == nil || !of.tasks {
+	if t == nil || !of.tasks && len(of.leaves) == 0 {
 		return false
 	}
 	for i := range t.Stack.Frames {
 		f := &t.Stack.Frames[i]
-		if strings.HasPrefix(f.Func, "tokio::runtime::") {
+		if slices.ContainsFunc(executors, func(name string) bool { return strings.HasPrefix(f.Func, name) }) {
 			return true
 		}
 		if isOwn(of.dump, f) {

@@ -114,3 +114,19 @@ func TestHolder(t *testing.T) {
 		t.Errorf("the holder sleeps: %s: %q", v.Kind, v.Sentence)
 	}
 }
+
+// TestExecutors: a thread in an executor of C++ waits for the coroutines that it runs, in none of the user's functions.
+func TestExecutors(t *testing.T) {
+	for _, name := range executors {
+		c := executor(profile.Fiber{ID: 9, Wait: profile.FiberNet, State: "awaits a socket"})
+		for i := range c.Moments {
+			d := c.Moments[i].Dumps[0]
+			d.Threads[0].Stack.Frames[0].Func = name + "scheduler::run"
+			d.Fibers[0].Kind = profile.AsyncCall
+		}
+		v := Judge(c)
+		if !strings.Contains(v.Sentence, "shop::task (main.rs:9) [awaits a socket]") || v.Culprit.Frame.Line != 9 {
+			t.Errorf("%s: %s: %q, culprit %+v", name, v.Kind, v.Sentence, v.Culprit)
+		}
+	}
+}
