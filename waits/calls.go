@@ -235,10 +235,12 @@ func (s *study) tracing(_ *blocked, w *Wait) {
 }
 
 // ring is a wait for operations of an io_uring.
-func (s *study) ring(c *blocked, w *Wait) {
-	w.Object = Object{Kind: kindIoUringKind}
+func (s *study) ring(c *blocked, w *Wait) { onRing(s.file(c.p, c.fd(0)), w) }
+
+// onRing is a wait for what the operations of an io_uring bring; fd is nil if it is not known which.
+func onRing(fd *FD, w *Wait) {
+	w.Object = Object{Kind: kindIoUring}
 	w.Mode, w.Unlisted = Outside, "on which descriptors its operations wait is not shown by the kernel"
-	fd := s.file(c.p, c.fd(0))
 	if fd == nil || fd.Info.Ring == nil {
 		return
 	}

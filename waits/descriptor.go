@@ -199,6 +199,8 @@ func (s *study) onAnonymous(p *Process, fd *FD, reading bool, w *Wait) {
 		w.Object.Kind, w.awaited = Kind{profile.SortSignal, kind}, i.Signals&ordinary
 	case i.HasPID:
 		s.onPidfd(i.PID, w)
+	case i.Ring != nil:
+		onRing(fd, w)
 	case kind == "inotify":
 		w.Object.Kind = Kind{profile.SortWatch, kind}
 		w.Object.Name, w.Mode = text.Count(len(i.Inotify), "watch"), Outside

@@ -92,6 +92,17 @@ func TestServedFromElsewhere(t *testing.T) {
 	}
 }
 
+// TestRingInASet: an io_uring is the same thing to wait for in a set of epoll as in a call of its own.
+func TestRingInASet(t *testing.T) {
+	const poll = 6 // IORING_OP_POLL_ADD
+	fd := &FD{Link: ioUring, Info: procfs.FDInfo{Ring: &procfs.Ring{Pending: []int{poll}}}}
+	var w Wait
+	new(study).onAnonymous(&Process{}, fd, true, &w)
+	if w.Object.Kind != kindIoUring || !strings.Contains(w.Object.Name, ringOperation(poll)) {
+		t.Errorf("got %+v", w.Object)
+	}
+}
+
 // FuzzCalls: no call, no memory and no file of /proc makes it panic, or ask without end.
 func FuzzCalls(f *testing.F) {
 	for _, number := range []uint16{0, 1, 7, 23, 61, 65, 72, 73, 202, 232, 233, 242, 243, 247, 257, 270, 271, 281, 288,
