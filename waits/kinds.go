@@ -50,7 +50,7 @@ var (
 	kindFileSystem        = Kind{profile.SortDisk, "the file system"}
 	kindDevice            = Kind{profile.SortDevice, "device"}
 	kindTraced            = Kind{profile.SortTraced, "a thread that it traces"}
-	kindIoUring       = Kind{profile.SortRing, "io_uring"}
+	kindIoUring           = Kind{profile.SortRing, "io_uring"}
 	kindChildEnd          = Kind{profile.SortChild, "the end of a child"}
 	kindVforkChild        = Kind{profile.SortVfork, "a vfork child to execute a program or end"}
 	kindFuseAnswer        = Kind{profile.SortFuse, "an answer of a FUSE file system"}
