@@ -44,6 +44,9 @@ func TestSettlers(t *testing.T) {
 				}
 			}
 			for name, want := range settlers {
+				if name == "byNobody" && got[name] == "" { // nothing leads to it: it may have been collected
+					continue
+				}
 				if got[name] != want && !(strings.HasSuffix(want, " by ") && strings.HasPrefix(got[name], want)) {
 					t.Errorf("%s: %q, want %q", name, got[name], want)
 				}

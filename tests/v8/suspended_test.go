@@ -99,6 +99,7 @@ func (x *target) settledCalls(t *testing.T) (calls []call, err error) {
 func (x *target) calls(t *testing.T) (calls []call, err error) {
 	t.Helper()
 	s := x.Stop(t)
+	x.Runtimes.Scan(x.Set) // as a dump does: the heap may have grown since
 	for _, l := range x.Runtimes.FiberListers() {
 		if l.FiberKind() != profile.AsyncCall {
 			continue

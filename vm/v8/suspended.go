@@ -111,7 +111,32 @@ func (c *scan) Read() (found int, err error) {
 		}
 	}
 	c.settle()
-	return len(c.frames) - c.Moved(), c.Moment.Err()
+	found = len(c.frames) - c.Moved()
+	c.torn()
+	return found, c.Moment.Err()
+}
+
+// torn counts links that lead nowhere: of a heap that a collector moved while it was searched an object may be found in
+// neither place, or in both, though all that was read is as it was. An async function waits for one promise, and who
+// waits for a promise is there.
+func (c *scan) torn() {
+	l := c.link()
+	there := make(map[mem.Addr]bool, len(c.frames))
+	for i := range c.frames {
+		there[c.frames[i].Addr] = true
+	}
+	for i := range l.frames {
+		if l.frames[i].Kind == heap.AsyncFunction && !l.linked[i] {
+			c.Change()
+		}
+	}
+	for _, waiters := range c.waiters {
+		for _, w := range waiters {
+			if w.Frame != 0 && !there[w.Frame] {
+				c.Change()
+			}
+		}
+	}
 }
 
 // isFunction reports whether a function is there still: what is left of an object that died has one that may be not.
