@@ -36,24 +36,29 @@ func Each(m *module.Module, label string, yield func(name []byte, value module.V
 	})
 }
 
-// MayDefine reports whether a symbol of m in its table label may have that name: whether the strings of the table hold
-// it. It takes a small part of the time of [Each].
-func MayDefine(m *module.Module, label, name string) (may bool) {
+// MayDefine reports whether a symbol of m in its table label may have one of those names: whether the strings of the
+// table hold it. It takes a small part of the time of [Each].
+func MayDefine(m *module.Module, label string, names ...string) (may bool) {
 	err := module.Guard(m.Path, func() error {
 		t := newTable(m, label, 0)
-		may = t != nil && (t.err != nil || t.contains(name))
+		may = t != nil && (t.err != nil || t.contains(names))
 		return nil
 	})
 	return may || err != nil
 }
 
-// contains reports whether the strings of t hold name.
-func (t *rawTable) contains(name string) bool {
+// contains reports whether the strings of t hold one of names. They are gone through once: reading them takes longer.
+func (t *rawTable) contains(names []string) bool {
 	const piece, sample = 1 << 20, 4 << 10
-	rare := rarest(t.strings[:min(sample, len(t.strings))], name)
+	rare := make([]int, len(names))
+	for i, name := range names {
+		rare[i] = rarest(t.strings[:min(sample, len(t.strings))], name)
+	}
 	for at := 0; at < len(t.strings); at += piece {
-		if indexBy(t.strings[at:min(at+piece+len(name)-1, len(t.strings))], name, rare) >= 0 {
-			return true
+		for i, name := range names {
+			if indexBy(t.strings[at:min(at+piece+len(name)-1, len(t.strings))], name, rare[i]) >= 0 {
+				return true
+			}
 		}
 		if len(t.strings) > piece {
 			t.forget(t.strings[at:min(at+piece, len(t.strings))])

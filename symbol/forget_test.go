@@ -52,11 +52,11 @@ func TestNameAcrossPieces(t *testing.T) {
 		copy(strings[at:], name)
 		forgets := 0
 		table := &rawTable{strings: strings, forget: func([]byte) { forgets++ }}
-		if !table.contains(name) {
+		if !table.contains([]string{name}) {
 			t.Errorf("at %#x: not found", at)
 		}
 		copy(strings[at:], "_PyRunTime")
-		if table.contains(name) {
+		if table.contains([]string{name}) {
 			t.Errorf("at %#x: found though it is not there", at)
 		}
 		if forgets == 0 {

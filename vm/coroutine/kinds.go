@@ -50,7 +50,7 @@ const (
 // mayHave reports whether a module may have coroutines: symbols of such names, or, without symbols, code of C++.
 func mayHave(m *module.Module) bool {
 	if s, ok := m.Section(".symtab"); ok && s.Size > 0 {
-		return symbol.MayDefine(m, ".symtab", gccResume) || symbol.MayDefine(m, ".symtab", clangResume)
+		return symbol.MayDefine(m, ".symtab", gccResume, clangResume)
 	}
 	_, comment, _ := m.Plain(".comment")
 	_, ok := m.Section(".gcc_except_table")
