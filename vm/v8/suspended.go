@@ -123,7 +123,14 @@ func (c *scan) torn() {
 	l := c.link()
 	there := make(map[mem.Addr]bool, len(c.frames))
 	for i := range c.frames {
-		there[c.frames[i].Addr] = true
+		f := &c.frames[i]
+		there[f.Addr] = true
+		context, isContext := f.Context.Object()
+		registers, isObject := f.Registers.Object()
+		if f.Promise != 0 && !c.IsMapped(f.Promise) || isContext && !c.IsMapped(context) ||
+			isObject && !c.IsMapped(registers) {
+			c.Change() // the heap has grown since the mappings were listed, and other objects may be there, too
+		}
 	}
 	for i := range l.frames {
 		if l.frames[i].Kind == heap.AsyncFunction && !l.linked[i] {
