@@ -1,0 +1,48 @@
+package v8
+
+import (
+	"testing"
+
+	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/search"
+	"github.com/fpstack/fpstack/vm/suspended"
+	"github.com/fpstack/fpstack/vm/v8/heap"
+	"github.com/fpstack/fpstack/work"
+)
+
+// TestTorn: links that lead nowhere are counted, each once, and those of a heap that stood still are none.
+func TestTorn(t *testing.T) {
+	const child, parent, promise, result, elsewhere = 0x1000, 0x1100, 0x1200, 0x1300, 0x9000
+	whole := func() *scan {
+		var in suspended.Memory
+		table := maps.NewTable([]maps.Mapping{{Start: 0x1000, End: 0x2000, Perm: maps.Read | maps.Write}})
+		return &scan{Scan: in.Scan(search.Memory{Table: table, Budget: work.New(work.Steps, work.Memory)}),
+			frames: []heap.Frame{{Addr: child, Kind: heap.AsyncFunction, Promise: result},
+				{Addr: parent, Kind: heap.AsyncFunction}},
+			waiters: map[mem.Addr][]heap.Waiter{promise: {{Frame: child}}, result: {{Frame: parent}}}}
+	}
+	for _, tt := range []struct {
+		name string
+		tear func(c *scan)
+		want int
+	}{
+		{"nothing moved", func(*scan) {}, 0},
+		{"what one waits for was not found", func(c *scan) { delete(c.waiters, promise) }, 1},
+		{"who waits was not found", func(c *scan) { c.frames = c.frames[:1] }, 1},
+		{"one waits for two", func(c *scan) { c.waiters[0x1400] = []heap.Waiter{{Frame: child}} }, 1},
+		{"a promise lies outside", func(c *scan) { c.frames[1].Promise = elsewhere }, 1},
+		{"variables lie outside", func(c *scan) { c.frames[0].Registers = heap.TagOf(elsewhere) }, 1},
+		{"a generator waits for nobody", func(c *scan) {
+			c.frames = append(c.frames, heap.Frame{Addr: 0x1500, Kind: heap.AsyncGenerator})
+		}, 0},
+	} {
+		c := whole()
+		tt.tear(c)
+		c.torn()
+		if c.Moved() != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, c.Moved(), tt.want)
+		}
+		c.Close()
+	}
+}
