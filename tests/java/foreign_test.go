@@ -16,7 +16,7 @@ import (
 // TestForeign: C that Java calls by the foreign function interface has its caller, and so has Java that C calls back.
 func TestForeign(t *testing.T) {
 	if !exists(filepath.Join(fetched, "classes", "Foreign.class")) {
-		t.Skip("Foreign.class is not built: it takes a javac of JDK 22 or later")
+		t.Skip("Foreign.class is not here: it takes a javac of JDK 22 or later")
 	}
 	forEach(t, func(t *testing.T, version string, flags []string) {
 		if n, _ := strconv.Atoi(version); n < 22 {

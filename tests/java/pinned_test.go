@@ -14,7 +14,7 @@ import (
 // carrier says what it runs, and who has the lock.
 func TestPinned(t *testing.T) {
 	if jvms()["21"] == nil {
-		t.Skip("testdata/bin/java/21 is not built: scripts/build-java 21 gets it")
+		t.Skip("no JVM of 21 is here: scripts/build-java 21 gets one")
 	}
 	p := start(t, "21", "-Djdk.virtualThreadScheduler.parallelism=1", "-Djdk.virtualThreadScheduler.maxPoolSize=1",
 		"Pinned")
