@@ -45,6 +45,9 @@ func palette() (map[string]theme, error) {
 // fill returns the colour of p.
 func (t *theme) fill(p *place) string { return t.Kinds[kindNames[p.kind]][p.shade] }
 
+// languageKinds are those of functions for which profile.Kind.Language is true.
+var languageKinds = [...]kind{script, wasm}
+
 // changes are the shares of the whole from which a change has the next strength, strengths is that for a person.
 var changes = [...]float64{0.0005, 0.002, 0.01, 0.03, 0.1}
 
@@ -57,7 +60,7 @@ func description() (string, error) {
 		return "", err
 	}
 	js, err := json.Marshal(map[string]any{"PALETTE": themes, "KINDS": kindNames, "LABELS": kindLabels,
-		"KERNEL": kernel, "LANGUAGES": []int{int(script), int(wasm)}, "THREAD": thread,
+		"KERNEL": kernel, "LANGUAGES": languageKinds, "THREAD": thread,
 		"SMALLER": smaller, "SHADES": shades, "WAITS": waitsBit, "FIRST": firstFrame, "ROW": rowHeight,
 		"LETTER": letterWidth,
 		"MARGIN": margin, "CHANGES": changes, "STRENGTHS": strengths, "NOISE": profile.NoiseErrors})

@@ -37,6 +37,26 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// TestLanguages: a function of a language is drawn as one, whichever it is, and the scripts' list of such kinds is whole.
+func TestLanguages(t *testing.T) {
+	languages := map[kind]bool{}
+	for k := profile.Native; k <= profile.Julia; k++ {
+		drawn := kindOf(&profile.Frame{Func: "f", Kind: k}, "")
+		if own := slices.Contains(languageKinds[:], drawn); own != k.Language() {
+			t.Errorf("%s is drawn as %s, which says language: %v", k, kindNames[drawn], own)
+		}
+		languages[drawn] = languages[drawn] || k.Language()
+	}
+	if profile.Kind(profile.Julia + 1).Language() {
+		t.Errorf("a kind behind %s is of a language: it belongs here", profile.Julia)
+	}
+	for _, k := range languageKinds {
+		if !languages[k] {
+			t.Errorf("nothing is drawn as %s", kindNames[k])
+		}
+	}
+}
+
 func TestHottestCountsRecursionOnce(t *testing.T) {
 	p := stacks(profile.SamplesCount, "main;f;g;f 5", "main;f 2", "main;g;f 3", "main;g 1")
 	opt := Options{}

@@ -97,10 +97,15 @@ func (r *Runtime) Scan(set *module.Set) (present bool, err error) {
 	var errs []error
 	all := r.table.All()
 	none := 0
-	for i := 1; i < len(all) && len(k.images) < maxImages && none < maxNone; i++ {
+	for i := 1; i < len(all); i++ {
 		x := &all[i]
 		if !mayBeText(&all[i-1], x) {
 			continue
+		}
+		if len(k.images) == maxImages || none == maxNone {
+			errs = append(errs, fmt.Errorf("read modules of wasmtime from %#x on: there are more than %d, or than %d "+
+				"mappings that look like one", uint64(x.Start), maxImages, maxNone))
+			break
 		}
 		none++
 		im, err := r.imageAt(x, &all[i-1], old.find(x.Start))
@@ -136,8 +141,8 @@ func (r *Runtime) live() *view.View {
 }
 
 // imageAt returns the image whose code begins with the mapping x, nil if there is none. An error says what is missing,
-// with an image or without; old was there before, nil for
-// none. Where it cannot be seen whether that is there still for want of budget it stays: names are compared anyway.
+// with an image or without; old was there before, nil for none. Where it cannot be seen whether that is there still for
+// want of budget it stays: names are compared anyway.
 func (r *Runtime) imageAt(x, before *maps.Mapping, old *image) (*image, error) {
 	v := r.live()
 	if old != nil && old.text.Start == x.Start && (old.unchanged(v) || !old.stale && v.Refused() != nil) {
