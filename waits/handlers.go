@@ -60,12 +60,20 @@ func (s *study) byHandlers(waits []Wait) {
 		if !ok {
 			continue
 		}
+		unread := false // one that nothing is known of says that others may come
 		for k, ch := range list {
-			if ch.State == 'Z' || k >= maxReached {
+			switch {
+			case ch.State == 'Z':
 				continue
+			case k < maxReached:
+				s.reach(ch.PID)
+			case s.facts.Process(ch.PID) == nil:
+				if unread {
+					continue
+				}
+				unread = true
 			}
 			w.Children = append(w.Children, ch.PID)
-			s.reach(ch.PID)
 		}
 	}
 }

@@ -52,6 +52,48 @@ func TestWhoMayCome(t *testing.T) {
 	}
 }
 
+// TestManyChildren: of more children than are read any may end a wait.
+func TestManyChildren(t *testing.T) {
+	at := time.Unix(1000, 0)
+	for _, row := range []struct {
+		children int // all read children wait for their parent
+		read     int
+		stuck    bool
+	}{
+		{maxReached, maxReached, true},
+		{maxReached + 1, maxReached, false},
+		{maxReached + 1, maxReached + 1, true},
+		{10 * maxReached, maxReached, false},
+	} {
+		f := &Facts{}
+		thread := func(tid int) *Thread {
+			return &Thread{TID: tid, State: 'S', First: Reading{At: at, Blocked: true, Known: true}}
+		}
+		wait := func(tid int) Wait {
+			return Wait{TID: tid, Mode: Any, Object: Object{Kind: kindPipeData}, Wakers: []Waker{{PID: 100}}}
+		}
+		f.Add(&Process{PID: 100, Caught: 1 << 16, Threads: []*Thread{thread(100)}})
+		all := []Wait{wait(100)}
+		f.Files.Children = map[int][]ChildProcess{100: nil}
+		for i := range row.children {
+			pid := 200 + i
+			f.Files.Children[100] = append(f.Files.Children[100], ChildProcess{PID: pid, State: 'S'})
+			if i < row.read {
+				f.Add(&Process{PID: pid, Threads: []*Thread{thread(pid)}})
+				all = append(all, wait(pid))
+			}
+		}
+		(&study{facts: f}).byHandlers(all)
+		g := newGraph(f, all, false)
+		if got := len(g.Cycles) > 0 && g.Cycles[0].Kind == Stuck; got != row.stuck {
+			t.Errorf("%d children, of which %d were read: stuck: %v, want %v", row.children, row.read, got, row.stuck)
+		}
+		if n := len(all[0].Children); n > row.read+1 {
+			t.Errorf("%d children, of which %d were read: %d are listed", row.children, row.read, n)
+		}
+	}
+}
+
 // TestManyWaitForOneProcess: what thousands of threads that wait for one process take grows as they do.
 func TestManyWaitForOneProcess(t *testing.T) {
 	steps := func(n int) int {

@@ -37,7 +37,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestLanguages: a function of a language is drawn as one, whichever it is, and the scripts' list of such kinds is whole.
+// TestLanguages: a function of a language is drawn as one, whichever it is, and the list that scripts have is whole.
 func TestLanguages(t *testing.T) {
 	languages := map[kind]bool{}
 	for k := profile.Native; k <= profile.Julia; k++ {

@@ -262,6 +262,48 @@ func TestWaitsInAPidNamespace(t *testing.T) {
 	}
 }
 
+// TestWaitsInAFullPidNamespace: of more processes in a pid namespace than are looked at one has the lock. That it was
+// not seen there is not that it has exited.
+func TestWaitsInAFullPidNamespace(t *testing.T) {
+	asRoot(t)
+	t.Parallel()
+	path := harness.Compile(t, "gcc", "full.c", `#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(void) {
+	pthread_mutexattr_t shared;
+	pthread_mutex_t *lock = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int ready[2];
+	char c;
+	pipe(ready);
+	pthread_mutexattr_init(&shared);
+	pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+	pthread_mutex_init(lock, &shared);
+	for (int i = 0; i < 300; i++)
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (i == 299)
+				pthread_mutex_lock(lock), write(ready[1], "x", 1);
+			for (;;)
+				pause();
+		}
+	read(ready[0], &c, 1);
+	write(1, "R\n", 2);
+	pthread_mutex_lock(lock);
+}`, "full", "-pthread")
+	l := &locked{launch(t, exec.Command(installed(t, "unshare"), "--pid", "--fork", "--kill-child", "--mount-proc",
+		path)).ready(t), map[string]string{}}
+	below, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", l.pid, l.pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkWaits(t, l, []string{`held by thread 301, which was not inspected`}, `has exited`,
+		"-p", strings.TrimSpace(string(below)))
+}
+
 // TestWaitsForTheLoader: a constructor that does not end keeps the loader's lock, for which a second dlopen waits.
 func TestWaitsForTheLoader(t *testing.T) {
 	t.Parallel()

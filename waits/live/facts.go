@@ -233,26 +233,58 @@ func hasNoThreads(err error) bool {
 	return errors.Is(err, tracer.ErrNoProcess) || errors.As(err, &zombie)
 }
 
-// inner reads the processes of the pid namespace of process pid that have threads of those ids there.
+// inner reads the processes of the pid namespace of process pid, which may have threads of those ids there. That a
+// thread is gone is known only where all of them were read.
 func (w *Reader) inner(f *waits.Facts, pid int, ids []int) {
 	p := f.Process(pid)
 	entries, err := os.ReadDir(w.root)
-	if err != nil || p == nil {
+	if p == nil {
 		return
 	}
+	whole := err == nil
 	for _, e := range entries {
 		other, ok := procfs.Number([]byte(e.Name()))
-		if !ok || f.Process(other) != nil || procfile.Namespace(w.root+"/"+e.Name()+"/ns/pid") != p.Namespace {
+		if !ok || f.Process(other) != nil {
 			continue
 		}
-		if len(w.open) > maxOwners {
-			break
+		switch procfile.Namespace(fmt.Sprintf("%s/%d/ns/pid", w.root, other)) {
+		case 0: // of another user, or gone
+			whole = whole && !w.mayHave(other, ids)
+		case p.Namespace:
+			if w.owners >= maxOwners {
+				whole = false
+				f.Problem("more processes share a pid namespace with one that waits than are looked at")
+				break
+			}
+			w.owners++
+			if err := w.add(f, other, false); err != nil && !hasNoThreads(err) {
+				whole = false
+				f.Problem(err.Error())
+			}
 		}
-		_ = w.add(f, other, false) // it may be gone
 	}
 	for _, id := range ids {
-		if f.ThreadInside(p, id) == nil {
+		switch {
+		case f.ThreadInside(p, id) != nil:
+		case whole:
 			f.Gone(p.Namespace, id)
+		default:
+			f.Uninspected(p.Namespace, id)
 		}
 	}
+}
+
+// mayHave reports whether a thread of process pid has one of the ids in a pid namespace of its own.
+func (w *Reader) mayHave(pid int, ids []int) bool {
+	threads, err := os.ReadDir(fmt.Sprintf("%s/%d/task", w.root, pid))
+	if err != nil {
+		return !errors.Is(err, os.ErrNotExist)
+	}
+	for _, t := range threads {
+		st, err := procfile.Status(fmt.Sprintf("%s/%d/task/%s/status", w.root, pid, t.Name()))
+		if err == nil && st.Inner != st.PID && slices.Contains(ids, st.Inner) {
+			return true
+		}
+	}
+	return false
 }
