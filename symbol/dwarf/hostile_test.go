@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/fpstack/fpstack/work"
 )
 
 // units returns n version 4 units, number i at 0x1000+16*i and 16 bytes long, and the table of their root
@@ -246,6 +248,36 @@ func TestFilesWithoutBytes(t *testing.T) {
 			join(setAddress(0x1000), []byte{1, 2, 4, 0, 1, 1}))
 		if out, err := of(s).Calls([]uint64{0x1000}); err == nil || !strings.Contains(err.Error(), ".debug_line") {
 			t.Errorf("%x: got %+v, error %v, want one about .debug_line", tables, out, err)
+		}
+	}
+}
+
+// Behind directories that are not read, be they too many or the memory too little, no directory is taken for a file.
+func TestDirectoriesThatAreCut(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		dirs  int
+		bytes int64 // of memory, 0 for as much as is wanted
+		file  string
+	}{
+		{"all are read", maxFiles - 1, 0, "src/a.c"},
+		{"one more than are read", maxFiles + 1, 0, ""},
+		{"no memory for all", 1000, 500 * fileSize, ""},
+	} {
+		s := units(1, []byte{atStmtList, formSecOffset}, func(int) []byte { return make([]byte, 4) })
+		tables := join([]byte("src\x00"), bytes.Repeat([]byte("d\x00"), c.dirs-1), []byte("\x00a.c\x00\x01\x00\x00\x00"))
+		s[".debug_line"] = lineSection(4, 1, 1, 0xfb, 14, tables, join(setAddress(0x1000), []byte{1, 2, 4, 0, 1, 1}))
+		o := Object{Low: 0x1000, High: 0x100000, Section: func(name string) ([]byte, error) { return s[name], nil }}
+		if c.bytes != 0 {
+			o.Budget = work.New(1<<40, c.bytes)
+		}
+		out, err := New(o).Calls([]uint64{0x1000})
+		file := ""
+		if len(out[0]) == 1 {
+			file = out[0][0].File
+		}
+		if file != c.file || (err == nil) != (c.file != "") {
+			t.Errorf("%s: %q, error %v, want %q", c.name, file, err, c.file)
 		}
 	}
 }

@@ -100,10 +100,14 @@ func (t *lineTable) readFields(r *reader) {
 // readLists reads the directories and files of versions 2 to 4. Both count from 1.
 func (t *lineTable) readLists(r *reader) {
 	t.dirs = append(t.dirs, value{})
-	for len(t.dirs) < maxFiles && !r.bad {
+	for !r.bad {
 		at := r.off
-		if r.skipString(); r.off-at <= 1 || !t.u.d.hold(fileSize) {
+		if r.skipString(); r.off-at <= 1 {
 			break
+		}
+		if len(t.dirs) > maxFiles || !t.u.d.hold(fileSize) { // what follows are directories still, no files
+			r.fail()
+			return
 		}
 		t.dirs = append(t.dirs, value{form: formString, u: uint64(at)})
 	}

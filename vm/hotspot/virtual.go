@@ -108,6 +108,7 @@ func (r *virtualReader) keys(set mem.Addr, yield func([]mem.Addr) bool) {
 	}
 	n, size := int(binary.LittleEndian.Uint32(b[length:])), r.j.heap.RefBytes()
 	if n < 0 || n > maxVirtual {
+		r.lost++
 		return
 	}
 	for from := 0; from < n; from += virtualBlock {
@@ -152,6 +153,7 @@ func (r *virtualReader) chains(nodes []mem.Addr, yield func([]mem.Addr) bool) bo
 		}
 		nodes = next
 	}
+	r.lost += len(nodes)
 	return true
 }
 

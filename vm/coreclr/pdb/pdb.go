@@ -151,7 +151,7 @@ func (f *File) Points(method uint32, yield func(Point) bool) error {
 			return nil
 		}
 	}
-	if r.bad {
+	if r.bad || len(r.rest) > 0 {
 		return fmt.Errorf("%w: the lines of method %d have no end", ErrFormat, method)
 	}
 	return nil
@@ -173,7 +173,10 @@ func (f *File) Document(rid uint32) (string, error) {
 	}
 	var name strings.Builder
 	r := reader{rest: b[1:]}
-	for n := 0; len(r.rest) > 0 && n < maxParts && name.Len() < maxFile; n++ {
+	for n := 0; len(r.rest) > 0; n++ {
+		if n == maxParts || name.Len() > maxFile {
+			return "", fmt.Errorf("%w: the name of file %d is too long", ErrFormat, rid)
+		}
 		if n > 0 && b[0] != 0 {
 			name.WriteByte(b[0])
 		}
@@ -185,7 +188,7 @@ func (f *File) Document(rid uint32) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		name.Write(text[:min(len(text), maxFile)])
+		name.Write(text[:min(len(text), maxFile+1)])
 	}
 	if len(f.names) >= maxDocuments {
 		clear(f.names)

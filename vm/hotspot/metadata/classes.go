@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/view"
@@ -21,11 +22,17 @@ func (l *Layout) Find(v *view.View, found map[string]mem.Addr) error {
 	}
 	at, err := v.Word(l.graph)
 	left, classes := len(found), maxClasses
-	for i := 0; err == nil && at != 0 && left > 0 && i < maxLoaders; i++ {
+	for i := 0; err == nil && at != 0 && left > 0; i++ {
+		if i == maxLoaders {
+			return fmt.Errorf("there are more than %d class loaders", maxLoaders)
+		}
 		f := v.Fields(mem.Addr(at))
 		class := l.loaderClasses.Addr(&f)
 		at, err = uint64(l.nextLoader.Of(&f)), f.Err
-		for ; err == nil && class != 0 && left > 0 && classes > 0; classes-- {
+		for ; err == nil && class != 0 && left > 0; classes-- {
+			if classes == 0 {
+				return fmt.Errorf("there are more than %d classes", maxClasses)
+			}
 			name, e := l.ClassName(v, class)
 			if had, wanted := found[name]; e == nil && wanted && had == 0 {
 				found[name] = class

@@ -3,6 +3,7 @@ package metadata
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/hotspot/unsigned5"
@@ -100,7 +101,7 @@ func (l *Layout) declared(v *view.View, klass mem.Addr, name string) (int64, err
 		return 0, array.Err
 	}
 	if n > maxFields*slots {
-		return 0, ErrNoMethod
+		return 0, fmt.Errorf("its class has a list of fields of %d, at most %d are read", n, maxFields*slots)
 	}
 	const header = 4
 	data, ok := v.Bytes(at+header, int(n)*width)
@@ -141,7 +142,7 @@ func (b *fieldBits) fieldIn(data []byte, x unsigned5.Coding, is func(nameIndex i
 	r := unsigned5.Reader{Data: data, Coding: x}
 	count := r.Next()
 	r.Next() // those of the JVM's own
-	for i := uint32(0); i < count && i < maxFields && r.Err == nil; i++ {
+	for i := uint32(0); i < count && r.Err == nil; i++ {
 		name := int64(r.Next())
 		r.Next() // signature
 		offset := int64(r.Next())

@@ -28,7 +28,10 @@ func (h Heap) Calls(c Code, p Position) ([]Call, error) {
 		return nil, err
 	}
 	var calls []Call
-	for p.Inlining > 0 && len(calls) < maxInlined {
+	for p.Inlining > 0 {
+		if len(calls) == maxInlined {
+			return calls, fmt.Errorf("more than %d calls are inlined into one another", maxInlined)
+		}
 		function, at, err := d.inlining(p.Inlining)
 		if err != nil {
 			return calls, err

@@ -126,6 +126,10 @@ func TestCalls(t *testing.T) {
 	if err != nil || len(got) != 1 || got[0].Shared.Addr != at(outer) || got[0].Offset != 7 {
 		t.Errorf("nothing inlined: %+v, %v", got, err)
 	}
+	var deep [][2]int64
+	for i := range maxInlined + 1 {
+		deep = append(deep, [2]int64{packed(1, int64(i)), 0})
+	}
 	for _, tc := range []struct {
 		what string
 		code Code
@@ -136,6 +140,8 @@ func TestCalls(t *testing.T) {
 		{"a call in itself", code(inlining([2]int64{packed(1, 1), 0}), literals, 2), Position{5, 1}, 0},
 		{"two calls in each other", code(inlining([2]int64{packed(1, 2), 0}, [2]int64{packed(1, 1), 0}), literals, 2),
 			Position{5, 2}, 1},
+		{"more calls in one another than are read", code(inlining(deep...), literals, 2), Position{5, maxInlined + 1},
+			maxInlined},
 		{"a function that is not inlined", code(good, literals, 1), Position{5, 2}, 1},
 		{"a negative function", code(inlining([2]int64{packed(1, 0), -2}), literals, 1), Position{5, 1}, 0},
 		{"no literals", code(good, smi(1), 2), Position{5, 2}, 0},
