@@ -111,6 +111,23 @@ func (s short) ReadAt(b []byte, at int64) (int, error) {
 	return n, io.EOF
 }
 
+// TestWrittenNames: a name that is cut says so, on whole characters.
+func TestWrittenNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"f":                                  "f",
+		strings.Repeat("x", maxName):         strings.Repeat("x", maxName),
+		strings.Repeat("x", maxName+1):       strings.Repeat("x", maxName) + "…",
+		strings.Repeat("x", maxName-1) + "ä": strings.Repeat("x", maxName-1) + "…",
+	} {
+		var b strings.Builder
+		w := NewWriter(&b)
+		w.Add(0x1000, 0x1010, name)
+		if err := w.Flush(); err != nil || b.String() != "1000 10 "+want+"\n" {
+			t.Errorf("%d bytes: %q, %v", len(name), b.String(), err)
+		}
+	}
+}
+
 // TestTruncatedWhileRead: what is no longer there is no error; the next reading shows it.
 func TestTruncatedWhileRead(t *testing.T) {
 	const text = "1000 10 a\n2000 10 b\n3000 1"

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/text"
@@ -18,12 +19,12 @@ func NewWriter(w io.Writer) *Writer { return &Writer{bufio.NewWriter(w)} }
 // Add writes the line of the code [start, end). What would end the line, or what a terminal would obey, is replaced.
 func (w *Writer) Add(start, end mem.Addr, name string) {
 	if len(name) > maxName {
-		name = name[:maxName]
+		name = strings.ToValidUTF8(name[:maxName], "") + "…"
 	}
 	fmt.Fprintf(w.w, "%x %x %s\n", uint64(start), uint64(end-start), text.Clean(name, '?'))
 }
 
-// maxName is how much of a name is written. perf cuts lines of some kilobytes.
+// maxName is how much of a name is written, bytes before the mark of the cut. perf cuts lines of some kilobytes.
 const maxName = 1 << 10
 
 // Flush writes what is left, and returns the first error.
