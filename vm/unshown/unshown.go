@@ -40,7 +40,8 @@ type runtime struct {
 
 // runtimes are those that nobody reads yet, and those of which some releases or builds are not read.
 // Sources: the programs' own code (hotspot/share/runtime/javaCalls.cpp, v8/src/execution/execution.cc,
-// Zend/zend_execute.c, vm_exec of Ruby's vm.c, run.c of Perl, lvm.c of Lua, callhelpers.cpp of CoreCLR).
+// Zend/zend_execute.c, vm_exec of Ruby's vm.c, run.c of Perl, lvm.c of Lua, callhelpers.cpp of CoreCLR, mini-runtime.c
+// of Mono, tclBasic.c).
 var runtimes = []runtime{
 	{language: "Java", functions: []string{"JavaCalls::call"}, modules: []string{"libjvm.so", "libj9vm"},
 		jit: true, kind: profile.Java, why: "this JVM is none that fpstack reads, or has not begun",
@@ -67,9 +68,14 @@ var runtimes = []runtime{
 	{language: ".NET", functions: []string{"CallDescrWorker", "MethodDescCallSite::"},
 		modules: []string{"libcoreclr.so"}, names: true, jit: true, kind: profile.DotNet,
 		shows: "dotnet-stack report -p %d"},
+	{language: ".NET", functions: []string{"mono_jit_exec", "mono_runtime_invoke", "mono_runtime_delegate_invoke"},
+		modules: []string{"mono-", "libmono"}, jit: true, kind: profile.DotNet,
+		why: "they run in Mono, which fpstack does not read"},
+	{language: "Tcl", functions: []string{"TclNRRunCallbacks", "TclEvalObjvInternal"},
+		modules: []string{"libtcl"}, names: true},
 	{language: "Perl", functions: []string{"Perl_runops_", "perl_run"}, modules: []string{"perl", "libperl"}},
 	{language: "Lua", functions: []string{"luaV_execute", "lj_vm_"}, modules: []string{"lua", "liblua"},
-		kind: profile.Lua},
+		threads: []string{"luajit"}, jit: true, kind: profile.Lua},
 	{language: "Erlang", functions: []string{"process_main", "beam_jit_"}, modules: []string{"beam.smp"}, names: true,
 		jit: true},
 }
