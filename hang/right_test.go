@@ -59,6 +59,32 @@ func TestWaitsByRight(t *testing.T) {
 	}
 }
 
+// TestGivesUp: a wait that ends by itself is no hang, unless it is one of many that ended so.
+func TestGivesUp(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		left  time.Duration
+		wakes uint64
+		want  Kind
+	}{
+		{"since before the first moment", 50 * time.Second, 0, Unknown},
+		{"begun between the moments", 56 * time.Second, 1, Unknown},
+		{"one of many that others ended", 56 * time.Second, 9, Waiting},
+		{"one of many with a short limit", time.Second, 1, Waiting},
+		{"for a day", 24 * time.Hour, 0, Waiting},
+	} {
+		c := blockedOn(profile.Wait{Sort: profile.SortCondition, Mode: profile.WaitAny,
+			Text: "waits for condition variable", Wakers: []profile.Waker{{PID: 7}}, Timed: true, Left: row.left})
+		for i := range c.Moments {
+			grew := Counters{Time: c.Moments[i].Time, Voluntary: row.wakes * uint64(i)}
+			c.Moments[i].Counters[7] = Span{Before: grew, After: grew}
+		}
+		if v := Judge(c); v.Kind != row.want {
+			t.Errorf("%s: got %s: %s; want %s", row.name, v.Kind, v.Sentence, row.want)
+		}
+	}
+}
+
 // TestChildrenEndAWait: a pipe to itself that SIGCHLD writes to is a wait for the children.
 func TestChildrenEndAWait(t *testing.T) {
 	c := blockedOn(profile.Wait{Sort: profile.SortTime, Mode: profile.WaitTime, Left: 45e9})

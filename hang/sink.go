@@ -93,9 +93,8 @@ func (j *judging) byRight(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a change of a file"
 	case w.Sort == profile.SortSignal && s.rank == rankOutside && j.childServes(s.pid):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal, as its children wait for connections"
-	case s.kind == Waiting && w.Timed && w.Left > 0 && w.Left < longSleep && s.rank >= rankOutside &&
-		j.classOf(s.tid) == Blocked:
-		s.kind = Unknown // it gives up by itself, and had not done so before
+	case s.kind == Waiting && s.rank >= rankOutside && j.givesUp(s.tid, w):
+		s.kind = Unknown
 	case s.kind == Waiting && s.rank >= rankLoop && j.hasTimer(s.pid, w):
 		s.kind = Unknown
 		s.does += ", which a timer of its own may end"
@@ -106,6 +105,18 @@ func (j *judging) byRight(s *sink, w *profile.Wait) {
 	case s.kind == Waiting && j.waitsForSignals(s.node, w):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal: "+signals(w.Handled)
 	}
+}
+
+// givesUp reports whether w ends by itself before long, and is none of many that did so before: between the moments its
+// thread did nothing, or no more than to begin it.
+func (j *judging) givesUp(tid int, w *profile.Wait) bool {
+	if !w.Timed || w.Left <= 0 || w.Left >= longSleep {
+		return false
+	}
+	const once = 2 // voluntary switches: it may wait for a lock on the way
+	did := j.c.did(tid)
+	class := j.classOf(tid)
+	return class == Blocked || class == Waking && w.Left > did.wall && did.voluntary <= once
 }
 
 // hasTimer reports whether a timer of process pid, a thread of which waits for w, may bring what it waits for.

@@ -17,6 +17,7 @@ var (
 	matrix = flag.Bool("matrix", false, "count verdicts over -rounds, and print the table of docs/dev/verdicts.md")
 	rounds = flag.Int("rounds", 20, "how often -matrix looks at each row")
 	load   = flag.Bool("load", false, "keep all CPUs busy meanwhile")
+	kept   = flag.String("keep", "", "folder for the JSON of each answer that -matrix finds wrong")
 	shown  = flag.Bool("sentences", false, "print what is said of each row")
 )
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -53,9 +54,10 @@ type tally struct {
 	wrong   map[string]map[aspect]*miss // by row
 	longest int
 	skipped []string
+	files   int // kept
 }
 
-func (m *tally) add(r *row, found map[aspect]string, sentence string) {
+func (m *tally) add(r *row, found map[aspect]string, a *answer) {
 	m.Lock()
 	defer m.Unlock()
 	if m.states[r.is.state] == nil {
@@ -71,10 +73,23 @@ func (m *tally) add(r *row, found map[aspect]string, sentence string) {
 				m.wrong[r.name][what] = &miss{}
 			}
 			m.wrong[r.name][what].times++
-			m.wrong[r.name][what].last = wrong + "; it says: " + sentence
+			m.wrong[r.name][what].last = wrong + "; it says: " + a.Verdict.Sentence
+			m.keep(r, a)
 		}
 	}
-	m.longest = max(m.longest, len([]rune(sentence)))
+	m.longest = max(m.longest, len([]rune(a.Verdict.Sentence)))
+}
+
+// keep writes down a wrong answer, if that is asked for.
+func (m *tally) keep(r *row, a *answer) {
+	if *kept == "" {
+		return
+	}
+	m.files++
+	file := filepath.Join(*kept, fmt.Sprintf("%d %s.json", m.files, strings.ReplaceAll(r.name, "/", " ")))
+	if err := os.WriteFile(file, []byte(a.text), 0o644); err != nil {
+		fmt.Println(err)
+	}
 }
 
 // TestMatrix counts what is right over -rounds of each row, and prints the table of docs/dev/verdicts.md and the rows
@@ -101,7 +116,7 @@ func TestMatrix(t *testing.T) {
 				})
 				need(t, r.needs...)
 				for found, a := range r.judge(t, *rounds) {
-					m.add(r, found, a.Verdict.Sentence)
+					m.add(r, found, a)
 				}
 			})
 		}
