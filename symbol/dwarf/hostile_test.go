@@ -265,7 +265,8 @@ func TestDirectoriesThatAreCut(t *testing.T) {
 		{"no memory for all", 1000, 500 * fileSize, ""},
 	} {
 		s := units(1, []byte{atStmtList, formSecOffset}, func(int) []byte { return make([]byte, 4) })
-		tables := join([]byte("src\x00"), bytes.Repeat([]byte("d\x00"), c.dirs-1), []byte("\x00a.c\x00\x01\x00\x00\x00"))
+		tables := join([]byte("src\x00"), bytes.Repeat([]byte("d\x00"), c.dirs-1),
+			[]byte("\x00a.c\x00\x01\x00\x00\x00"))
 		s[".debug_line"] = lineSection(4, 1, 1, 0xfb, 14, tables, join(setAddress(0x1000), []byte{1, 2, 4, 0, 1, 1}))
 		o := Object{Low: 0x1000, High: 0x100000, Section: func(name string) ([]byte, error) { return s[name], nil }}
 		if c.bytes != 0 {
