@@ -65,7 +65,7 @@ type together struct {
 	hosts   bool             // one waits until somebody ends the program
 	serves  bool             // one waits for somebody to connect
 	timers  bool             // a timer of its runtime is set
-	rests   bool             // no thread ran, but to wake and sleep again
+	rests   bool             // no thread runs, nor did but to wake and sleep again
 	spin    []int            // those that spin
 	share   string           // how much CPU each of these had or wanted
 }
@@ -88,12 +88,12 @@ func (j *judging) of(pid int) *together {
 		if w := j.waiting[tid]; w != nil && w.Mode == profile.WaitIdle && hasTimer(w) && !isAlarm(p.dump, w) {
 			p.timers = true // whoever waits on behalf of fibers waits until the first of them
 		}
-		switch j.classOf(tid) {
-		case Blocked, Waking, InDisk, Still:
-		case Spinning:
+		switch class := j.classOf(tid); {
+		case class == Spinning:
 			p.spin = append(p.spin, tid)
 			p.rests = false
-		default:
+		case class != Blocked && class != Waking && class != InDisk && class != Still,
+			j.states[tid] == "R" && j.waiting[tid] == nil: // who has no CPU for long did little, and goes on
 			p.rests = p.rests && j.isHousekeeper(tid)
 		}
 	}

@@ -39,3 +39,52 @@ func TestWoken(t *testing.T) {
 		})
 	}
 }
+
+// TestReadyIsNoRest: beside a thread that waits for nobody known, one that is ready to run shows that its process goes
+// on, in the tree and outside of it, however little CPU it got.
+func TestReadyIsNoRest(t *testing.T) {
+	idle := &profile.Wait{Sort: profile.SortCondition, Mode: profile.WaitAny, Text: "waits for condition variable",
+		Wakers: []profile.Waker{{PID: 7}}}
+	for _, row := range []struct {
+		name  string
+		state string // of the other thread
+		kind  Kind
+	}{
+		{"ready", "R", Unknown},
+		{"asleep", "S", Waiting},
+	} {
+		c := twice(Counters{}, "S", []string{"f", "main"}, []string{"f", "main"})
+		for i := range c.Moments {
+			m := &c.Moments[i]
+			m.Dumps[0].Threads[0].Wait = idle
+			other := profile.Thread{TID: 8, Name: "job", State: row.state}
+			if row.state == "S" {
+				other.Wait = idle
+			}
+			m.Dumps[0].Threads = append(m.Dumps[0].Threads, other)
+			did := Counters{Time: m.Time, CPU: time.Duration(i) * 5 * time.Millisecond, Voluntary: uint64(i)}
+			m.Counters[8] = Span{Before: did, After: did}
+		}
+		outside := blockedOn(profile.Wait{Sort: profile.SortSocketData, Kind: "data from a socket", Made: true,
+			Mode: profile.WaitAny, Wakers: []profile.Waker{{PID: 99}}})
+		for i := range outside.Moments {
+			m := &outside.Moments[i]
+			m.Waits.Threads = nil
+			for k, state := range []string{row.state, "S"} {
+				beside := profile.WaitingThread{PID: 99, Thread: profile.Thread{TID: 99 + k, State: state}}
+				if state == "S" {
+					beside.Wait = &profile.Wait{Sort: profile.SortCondition, Mode: profile.WaitAny,
+						Text: "waits for condition variable", Wakers: []profile.Waker{{PID: 99}}}
+				}
+				m.Waits.Threads = append(m.Waits.Threads, beside)
+				did := Counters{Time: m.Time, Voluntary: uint64(i * (1 - k))}
+				m.Counters[99+k] = Span{Before: did, After: did}
+			}
+		}
+		for where, c := range map[string]*Case{"in the tree": c, "outside of it": outside} {
+			if v := Judge(c); v.Kind != row.kind {
+				t.Errorf("%s, %s: got %s: %s; want %s", row.name, where, v.Kind, v.Sentence, row.kind)
+			}
+		}
+	}
+}
