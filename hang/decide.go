@@ -46,17 +46,38 @@ func (j *judging) decide() *Verdict {
 		return j.evidence(j.kept(sinks), sinks)
 	}
 	moves := j.movements(sinks)
+	perhaps := j.supposed()
 	switch {
 	case len(sinks) > 0 && sinks[0].rank <= rankStill && len(moves) == 0:
 		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
 	case len(moves) > 0:
 		return j.evidence(j.moving(moves), sinks)
+	case perhaps != nil:
+		return j.evidence(perhaps, sinks)
 	case j.starved():
 		return j.evidence(j.starvation(), sinks)
 	case len(sinks) > 0:
 		return j.evidence(j.rootVerdict(&sinks[0]), sinks)
 	}
 	return j.evidence(&Verdict{Kind: Unknown, Sentence: "what it waits for is not known"}, sinks)
+}
+
+// supposed is the verdict on a cycle of which not all is proven: a hang if none of its threads ran between the moments;
+// nil if there is no such cycle.
+func (j *judging) supposed() *Verdict {
+	for i := range j.waits.Cycles {
+		c := &j.waits.Cycles[i]
+		if c.Kind != profile.CycleSupposed || !j.concerns(c) {
+			continue
+		}
+		v := j.deadlock(c)
+		v.Kind = Waiting
+		if j.c.Kept || !j.isAtRest(c) {
+			v.Kind = Unknown
+		}
+		return v
+	}
+	return nil
 }
 
 // kept is the verdict on dumps that were made before, where no cycle and no lost lock is: what they were doing then;
@@ -69,6 +90,9 @@ func (j *judging) kept(sinks []sink) *Verdict {
 				j.where(&node{pid: j.owner[t.TID], tid: t.TID})
 			return v
 		}
+	}
+	if v := j.supposed(); v != nil {
+		return v
 	}
 	if len(sinks) == 0 {
 		return &Verdict{Kind: Unknown, Sentence: "what it waited for is not known"}

@@ -103,10 +103,13 @@ func (j *judging) addThreads(d *profile.Dump) {
 	for i := range d.Threads {
 		t := &d.Threads[i]
 		j.sampled[t.TID] = t
+		state := t.State
 		if t.Wait != nil {
 			j.waiting[t.TID] = t.Wait
+		} else if j.states[t.TID] == "R" && !j.tree[d.Process.PID] {
+			state = "R" // when its waits were read: for what it sleeps now is not known
 		}
-		j.addThread(d.Process.PID, t.TID, t.State)
+		j.addThread(d.Process.PID, t.TID, state)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 func TestKept(t *testing.T) {
 	reads := profile.Wait{Sort: profile.SortSocketData, Mode: profile.WaitOutside, Peer: "10.0.0.7:5432"}
 	lost := profile.Wait{Sort: profile.SortLock, Kind: "mutex", Mode: profile.WaitOne, Lost: 8}
+	supposed := []profile.WaitCycle{{Kind: profile.CycleSupposed, Threads: []int{7},
+		Text: "perhaps a deadlock: not proven"}}
 	for _, row := range []struct {
 		name   string
 		wait   profile.Wait
@@ -24,6 +26,7 @@ func TestKept(t *testing.T) {
 		{"a deadlock", lost, nil, []profile.WaitCycle{{Kind: profile.CycleDeadlock, Threads: []int{7},
 			Text: "deadlock: the thread waits for itself"}}, Deadlock,
 			"job (7): deadlock: the thread waits for itself, in f"},
+		{"perhaps a deadlock", reads, nil, supposed, Unknown, "job (7): perhaps a deadlock: not proven, in f"},
 		{"a crash", reads, &profile.SignalInfo{Number: 11, Name: "SIGSEGV"}, nil, Unknown,
 			"job (7) was ended by SIGSEGV, in f"},
 	} {
@@ -37,5 +40,33 @@ func TestKept(t *testing.T) {
 				t.Errorf("got %s: %s\nwant %s: %s", v.Kind, v.Sentence, row.kind, row.want)
 			}
 		})
+	}
+}
+
+// TestSupposed: a cycle of which not all is proven is a hang where nothing in it ran between the moments; where something
+// else goes on, that is the verdict.
+func TestSupposed(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		ran  uint64 // how often a thread of the cycle did
+		out  uint64 // bytes of output
+		kind Kind
+	}{
+		{"at rest", 0, 0, Waiting},
+		{"it ran", 1, 0, Unknown},
+		{"something goes on", 0, 100, Moving},
+	} {
+		c := twice(Counters{Voluntary: row.ran}, "S", []string{"f"}, []string{"f"})
+		c.Activity.Output = row.out
+		last := &c.Moments[1]
+		last.Dumps[0].Threads[0].Wait = &profile.Wait{Sort: profile.SortLock, Mode: profile.WaitOne,
+			Wakers: []profile.Waker{{PID: 7, TID: 7}}}
+		last.Waits = &profile.Waits{Cycles: []profile.WaitCycle{{Kind: profile.CycleSupposed, Threads: []int{7},
+			Text: "perhaps a deadlock: not proven"}}}
+		v := Judge(c)
+		if said := v.Sentence == "job (7): perhaps a deadlock: not proven, in f"; v.Kind != row.kind ||
+			said != (row.kind != Moving) {
+			t.Errorf("%s: got %s: %s; want %s", row.name, v.Kind, v.Sentence, row.kind)
+		}
 	}
 }

@@ -109,8 +109,13 @@ func (j *judging) targets(n *node) []profile.Waker {
 	if n.tid == 0 || w == nil || n.hops > mostHops {
 		return nil
 	}
-	if class := j.classOf(n.tid); class == Still || class == Spinning || class == Going {
+	switch j.classOf(n.tid) {
+	case Still, Spinning:
 		return nil
+	case Going: // what wakes now and then, if in another place each time, waits all the same
+		if !j.tree[n.pid] || j.isBusy(j.class[n.tid]) {
+			return nil
+		}
 	}
 	if holders := j.backendWakers(n.pid); holders != nil {
 		return holders

@@ -70,6 +70,8 @@ func TestReadyIsNoRest(t *testing.T) {
 		for i := range outside.Moments {
 			m := &outside.Moments[i]
 			m.Waits.Threads = nil
+			stacks := &profile.Dump{Process: profile.Process{PID: 99}} // taken later
+			outside.Beside = []*profile.Dump{stacks}
 			for k, state := range []string{row.state, "S"} {
 				beside := profile.WaitingThread{PID: 99, Thread: profile.Thread{TID: 99 + k, State: state}}
 				if state == "S" {
@@ -79,12 +81,41 @@ func TestReadyIsNoRest(t *testing.T) {
 				m.Waits.Threads = append(m.Waits.Threads, beside)
 				did := Counters{Time: m.Time, Voluntary: uint64(i * (1 - k))}
 				m.Counters[99+k] = Span{Before: did, After: did}
+				beside.Wait, beside.State = nil, "S"
+				stacks.Threads = append(stacks.Threads, beside.Thread)
 			}
 		}
 		for where, c := range map[string]*Case{"in the tree": c, "outside of it": outside} {
 			if v := Judge(c); v.Kind != row.kind {
 				t.Errorf("%s, %s: got %s: %s; want %s", row.name, where, v.Kind, v.Sentence, row.kind)
 			}
+		}
+	}
+}
+
+// TestWakesElsewhere: who wakes now and then waits for what it waits for, though it is met in another place each time;
+// who computes waits for nobody.
+func TestWakesElsewhere(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		cpu  time.Duration
+		kind Kind
+		want string
+	}{
+		{"wakes", 9 * time.Millisecond, Waiting,
+			"sh (6) waits for job (7), which reads from 10.0.0.7:5432, and gets no answer"},
+		{"computes", wall / 2, Moving, "not hung: sh (6) uses 50 % of a CPU in poll"},
+	} {
+		c := blockedOn(profile.Wait{Sort: profile.SortSocketData, Kind: "data from a socket", Mode: profile.WaitOutside,
+			Peer: "10.0.0.7:5432"})
+		for i := range c.Moments {
+			m := &c.Moments[i]
+			did := Counters{Time: m.Time, CPU: row.cpu * time.Duration(i), Voluntary: uint64(20 * i)}
+			m.Counters[6] = Span{Before: did, After: did}
+			m.Dumps[1].Threads[0].Stack.Frames = []profile.Frame{{Func: []string{"poll", "tick"}[i]}}
+		}
+		if v := Judge(c); v.Kind != row.kind || v.Sentence != row.want {
+			t.Errorf("%s: got %s: %s; want %s: %s", row.name, v.Kind, v.Sentence, row.kind, row.want)
 		}
 	}
 }
