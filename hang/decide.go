@@ -168,11 +168,14 @@ func (j *judging) sinks() []sink {
 
 // rootVerdict is the verdict that all wait for s.
 func (j *judging) rootVerdict(s *sink) *Verdict {
-	does, repeats := s.does, j.c.Activity.Repeats
-	if does == "" && s.from == nil && len(repeats) > 0 {
+	who, does, repeats := s.node, s.does, j.c.Activity.Repeats
+	if len(repeats) > 0 && who.from != nil && j.names[who.pid] == "" {
+		who, does = who.from, "" // the next of these commands, which began as all else had been looked at
+	}
+	if does == "" && who.from == nil && len(repeats) > 0 {
 		does, repeats = "repeats the same command: "+text.Escape(repeats[0]), nil
 	}
-	words := j.sentence(s.node, does)
+	words := j.sentence(who, does)
 	if len(repeats) > 0 && s.kind != Busy {
 		words = fit(words, "; it repeats the same command: "+text.Escape(repeats[0]))
 	}
@@ -180,7 +183,6 @@ func (j *judging) rootVerdict(s *sink) *Verdict {
 		words = fit(words, j.since(s.tid))
 	}
 	v := &Verdict{Kind: s.kind, Sentence: words}
-	who := s.node
 	if len(j.c.Activity.Repeats) > 0 && who.from != nil && j.isNew(who) {
 		who = who.from // it comes and goes, and who starts it again and again stays
 	}

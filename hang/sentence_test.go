@@ -245,3 +245,16 @@ func TestRepeater(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeaterOfNext: of a command that began after the processes had been looked at nothing is known: who starts it is
+// to look at.
+func TestRepeaterOfNext(t *testing.T) {
+	c := twice(Counters{}, "S", []string{"wait4", "main"}, []string{"wait4", "main"})
+	c.Activity = Activity{Began: 7, Repeats: []string{"sleep 1"}}
+	c.Moments[1].Dumps[0].Threads[0].Wait = &profile.Wait{Sort: profile.SortChild, Kind: "the end of a child",
+		Mode: profile.WaitAny, Wakers: []profile.Waker{{PID: 5177}}}
+	const want = "job (7) repeats the same command: sleep 1"
+	if v := Judge(c); v.Culprit == nil || v.Culprit.PID != 7 || v.Sentence != want {
+		t.Errorf("got %q, culprit %+v, want %q", v.Sentence, v.Culprit, want)
+	}
+}
