@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/profile"
@@ -60,9 +61,11 @@ func stillRuns(p procfs.Identity) bool {
 // hasPython reports whether a file of Python is mapped in a process, as far as names tell.
 func hasPython(pid int) bool {
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	return err != nil || mapsPython.Match(maps)
+	return err != nil || mapsPython().Match(maps)
 }
 
 // mapsPython finds a program or a library of Python in the text of mappings: python3.11, libpython3.11.so.1.0, an
 // extension module.
-var mapsPython = regexp.MustCompile(`/(?:lib)?python\d[^/\n]*\n|/[^/\n]*\.cpython-[^/\n]*\n|/lib-dynload/`)
+var mapsPython = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`/(?:lib)?python\d[^/\n]*\n|/[^/\n]*\.cpython-[^/\n]*\n|/lib-dynload/`)
+})

@@ -3,11 +3,10 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"unicode/utf8"
 
 	"github.com/fpstack/fpstack/jsondoc"
 	"github.com/fpstack/fpstack/profile"
@@ -80,15 +79,31 @@ func addressesOfWait(w *profile.Wait) []uint64 {
 	return append(addressesIn(w.Text), w.Addr, w.With)
 }
 
-// longAddress is made when it is first used: a start pays for all that is made before main.
-var longAddress = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b0x[0-9a-f]{10,16}\b`) })
-
-// addressesIn lists the long addresses that stand in words.
+// addressesIn lists the long addresses that stand in words: "0x" and digits, as a word by itself.
 func addressesIn(words string) (all []uint64) {
-	for _, digits := range longAddress().FindAllString(words, -1) {
-		if addr, err := strconv.ParseUint(digits[2:], 16, 64); err == nil {
+	const start = "0x"
+	for from := 0; ; {
+		at := strings.Index(words[from:], start)
+		if at < 0 {
+			return all
+		}
+		at += from
+		digits := words[at+len(start):]
+		if end := strings.IndexFunc(digits, func(r rune) bool { return !inWord(r) }); end >= 0 {
+			digits = digits[:end]
+		}
+		from = at + len(start) + len(digits)
+		before, _ := utf8.DecodeLastRuneInString(words[:at])
+		if inWord(before) || len(digits) < longDigits || strings.ToLower(digits) != digits {
+			continue
+		}
+		if addr, err := strconv.ParseUint(digits, 16, 64); err == nil {
 			all = append(all, addr)
 		}
 	}
-	return all
+}
+
+// inWord reports whether r is a letter, a digit or "_" of ASCII.
+func inWord(r rune) bool {
+	return r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }

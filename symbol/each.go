@@ -49,10 +49,13 @@ func MayDefine(m *module.Module, label string, names ...string) (may bool) {
 
 // contains reports whether the strings of t hold one of names. They are gone through once: reading them takes longer.
 func (t *rawTable) contains(names []string) bool {
-	const piece, sample = 1 << 20, 4 << 10
+	const piece, most = 1 << 20, 4 << 10
+	// From the middle: first come names of files, which have dots where mangled names have none.
+	sample := t.strings[len(t.strings)/2:]
+	sample = sample[:min(most, len(sample))]
 	rare := make([]int, len(names))
 	for i, name := range names {
-		rare[i] = rarest(t.strings[:min(sample, len(t.strings))], name)
+		rare[i] = rarest(sample, name)
 	}
 	for at := 0; at < len(t.strings); at += piece {
 		for i, name := range names {

@@ -8,7 +8,8 @@ import (
 // calls finds the arguments of the calls that have the same on every architecture, by name. The first line that has a
 // name counts.
 var calls = sync.OnceValue(func() map[string]string {
-	all := map[string]string{}
+	const about = 512 // names: a map that grows is filled several times
+	all := make(map[string]string, about)
 	for line := range strings.Lines(callTable) {
 		names, spec, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		if !ok || strings.HasPrefix(line, "#") {

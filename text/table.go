@@ -3,6 +3,7 @@ package text
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Pad fills s up to cells with blanks on its right.
@@ -73,13 +74,14 @@ func Fit(room int, widths ...*int) {
 	}
 }
 
-// colours are the sequences that dress text on a terminal. Source: ECMA-48, section 8.3.117 (SGR).
-var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
+// colours are the sequences that dress text on a terminal. Source: ECMA-48, section 8.3.117 (SGR). They are compiled
+// when they are first looked for: a start pays for all that is made before main.
+var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;]*m") })
 
 // Wrap breaks s at blanks into lines of at most width cells, 0 for no limit; a word that is
 // wider stays whole. Lines but the first begin with indent blanks. Colours ("\x1b[…m") take no cells.
 func Wrap(s string, width, indent int) string {
-	if width <= 0 || fits(colours.ReplaceAllString(s, ""), width) {
+	if width <= 0 || fits(colours().ReplaceAllString(s, ""), width) {
 		return s
 	}
 	var b strings.Builder
@@ -88,7 +90,7 @@ func Wrap(s string, width, indent int) string {
 		blanks := rest[:len(rest)-len(strings.TrimLeft(rest, " "))]
 		word, _, _ := strings.Cut(rest[len(blanks):], " ")
 		rest = rest[len(blanks)+len(word):]
-		cells := Width(colours.ReplaceAllString(word, ""))
+		cells := Width(colours().ReplaceAllString(word, ""))
 		if begun && at+len(blanks)+cells > width {
 			b.WriteString("\n" + strings.Repeat(" ", indent))
 			blanks, at = "", indent

@@ -235,6 +235,9 @@ func (p *Process) FilesDenied() bool {
 // execs it takes over the id of the ended leader, and one listing can miss it under both. It fails with ESRCH if
 // there is none, or as a listing does.
 func (p *Process) livingThread() (int, error) {
+	if p.present(p.pid) { // to list all threads takes longer, the more there are
+		return p.pid, nil
+	}
 	for range 4 {
 		tids, err := p.listThreads()
 		if err != nil && !procfile.Gone(err) {

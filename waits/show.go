@@ -27,6 +27,7 @@ func (g *Graph) show(all bool) *profile.Waits {
 	if len(g.Facts.Processes) > 0 {
 		out.Time = g.Facts.Processes[0].At
 	}
+	out.Threads = slices.Grow(out.Threads, g.Facts.Threads())
 	for _, p := range g.Facts.Processes {
 		out.Processes = append(out.Processes, profile.Process{PID: p.PID, Comm: p.Comm, Arch: p.Arch})
 		if p.Err != nil {

@@ -14,7 +14,11 @@ import (
 // out.
 func (g *Graph) Brief(w *Wait) string {
 	var b strings.Builder
-	b.WriteString(cmp.Or(g.briefly(w), g.head(w)))
+	if words := g.briefly(w); words != "" {
+		b.WriteString(words)
+	} else {
+		b.WriteString(g.head(w))
+	}
 	b.WriteString(w.times())
 	if w.Below != nil {
 		b.WriteString("; below a signal handler: " + g.Brief(w.Below))
