@@ -43,8 +43,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestSupposed: a cycle of which not all is proven is a hang where nothing in it ran between the moments; where something
-// else goes on, that is the verdict.
+// TestSupposed: a cycle of which not all is proven is a hang where nothing in it ran between the moments; where
+// something else goes on, that is the verdict.
 func TestSupposed(t *testing.T) {
 	for _, row := range []struct {
 		name string
