@@ -203,8 +203,9 @@ func isPassing(d *profile.Dump, f *profile.Fiber) bool {
 	return last == "outer" || last == "brief"
 }
 
-var programs = []string{"tasks-g++-O0", "tasks-g++-O2", "tasks-clang++-O0", "tasks-clang++-O2", "tasks-clang++-19-O0",
-	"tasks-clang++-19-O2", "tasks-g++-13-O2", "tasks-g++-14-O2"}
+// programs are those of the compilers that each run tries, and with harness.All of the others.
+var programs = harness.With([]string{"tasks-g++-O0", "tasks-g++-O2", "tasks-clang++-O2"}, "tasks-clang++-O0",
+	"tasks-clang++-19-O0", "tasks-clang++-19-O2", "tasks-g++-13-O2", "tasks-g++-14-O2")
 
 // ofProgram are the chains of a program: Clang leaves out a coroutine that nothing lets go on, if it may.
 func ofProgram(t *testing.T, program string, n int) map[string]int {
@@ -236,7 +237,7 @@ func TestCoroutines(t *testing.T) {
 // source cannot make, nor is one missing.
 func TestBesideOthers(t *testing.T) {
 	const n, looks = 50, 10
-	for _, program := range programs[1:4:4] {
+	for _, program := range harness.With([]string{"tasks-g++-O2", "tasks-clang++-O2"}, "tasks-clang++-O0") {
 		t.Run(program, func(t *testing.T) {
 			pid := start(t, program, n, "churn")
 			for range looks {

@@ -41,7 +41,7 @@ func TestKept(t *testing.T) {
 // addresses, and in the same chains. Where they wait is then not known.
 func TestWithoutLines(t *testing.T) {
 	const n = 10
-	for _, program := range programs[:6] {
+	for _, program := range programs[:min(6, len(programs))] {
 		t.Run(program, func(t *testing.T) {
 			shape := func(d *profile.Dump) map[int]int {
 				depths := map[int]int{}

@@ -17,12 +17,20 @@ func Long(t testing.TB) {
 	}
 }
 
-// Ends are the first and the last of a sorted list of versions; all of them with [All].
-func Ends[T any](versions []T) []T {
-	if All || len(versions) < 3 {
+// Last is the last of a sorted list of versions; all of them with [All].
+func Last[T any](versions []T) []T {
+	if All || len(versions) == 0 {
 		return versions
 	}
-	return []T{versions[0], versions[len(versions)-1]}
+	return versions[len(versions)-1:]
+}
+
+// With are those that each run tries, and with [All] the others behind them.
+func With[T any](always []T, others ...T) []T {
+	if All {
+		return append(always, others...)
+	}
+	return always
 }
 
 // Times is how often something is done that is done so often with [All]: a third of it else, and once at least.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // releases are releases of Go whose runtimes lay their structures out in different ways, the oldest first. The newest
@@ -20,6 +22,7 @@ var allReleases = flag.Bool("releases", false, "also build the Go targets by all
 // TestGoroutinesOfReleases builds the program by older releases, which the go command downloads, and compares its
 // goroutines, and the whole stacks of its calls from Go to C and back.
 func TestGoroutinesOfReleases(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	for i, release := range releases {
 		if i > 0 && !*allReleases {

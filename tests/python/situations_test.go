@@ -22,7 +22,6 @@ import (
 	"github.com/fpstack/fpstack/resolve"
 	"github.com/fpstack/fpstack/sampler"
 	"github.com/fpstack/fpstack/snapshot"
-	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/vm"
 )
@@ -485,7 +484,7 @@ func checkThreads(t *testing.T, p *profile.Profile, part int64) {
 // TestDelayedCopy: what could not be copied of a sleeping thread in time is copied again, also if that never runs.
 func TestDelayedCopy(t *testing.T) {
 	kinds := vm.NewTable(vm.Kinds, nil)
-	x := start(t, harness.Ends(interpreters(t))[0], "threads.py", nil)
+	x := start(t, interpreters(t)[0], "threads.py", nil)
 	p := x.recordWith(t, 1500*time.Millisecond, func(i module.Image) sampler.Runtimes {
 		return &delaying{Process: kinds.Process(i), met: map[int]bool{}}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
@@ -40,7 +41,8 @@ type lister interface {
 // TestEveryReadFails: whichever read of the process fails, or all from one on, a task has the chain that it has, or
 // none and says so: never another one.
 func TestEveryReadFails(t *testing.T) {
-	const n, tries = 2, 60
+	const n = 2
+	tries := harness.Times(60)
 	want := chains(t)
 	p := walked.Open(t, start(t, "tasks", "current", n), walked.Options{})
 	s := p.Stop(t)

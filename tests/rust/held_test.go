@@ -5,6 +5,7 @@ package rust
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -116,32 +117,33 @@ var held = map[string]map[string]int{
 
 // TestHeld: who has what a task waits for is told by what dropping its tasks would give back: a guard behind a
 // reference, in a box, owned, given to another function; nobody who only knows of the lock. Futures in sets are shown
-// though nothing has woken them.
+// though nothing has woken them. All scenarios are there at once: each is known by its own functions.
 func TestHeld(t *testing.T) {
 	const n = 2
 	lines := marksOf(t, "held")
-	for _, program := range []string{"held", "held-debug"} {
+	scenarios := slices.Sorted(maps.Keys(held))
+	for _, program := range harness.With([]string{"held"}, "held-debug") {
 		for _, scheduler := range []string{"current", "multi"} {
-			for scenario, want := range held {
-				t.Run(program+" "+scheduler+" "+scenario, func(t *testing.T) {
-					got := map[string]int{}
-					for _, s := range told(dump(t, startHeld(t, program, scheduler, n, scenario)), lines) {
-						got[s]++
-					}
-					for s, number := range want {
+			t.Run(program+" "+scheduler, func(t *testing.T) {
+				got := map[string]int{}
+				for _, s := range told(dump(t, startHeld(t, program, scheduler, n, scenarios...)), lines) {
+					got[s]++
+				}
+				for _, scenario := range scenarios {
+					for s, number := range held[scenario] {
 						if number < 0 {
 							number *= -n
 						}
 						if got[s] != number {
-							t.Errorf("%d of %q, want %d", got[s], s, number)
+							t.Errorf("%s: %d of %q, want %d", scenario, got[s], s, number)
 						}
 						delete(got, s)
 					}
-					if len(got) > 0 {
-						t.Errorf("also %s", fmt.Sprint(got))
-					}
-				})
-			}
+				}
+				if len(got) > 0 {
+					t.Errorf("also %s", fmt.Sprint(got))
+				}
+			})
 		}
 	}
 }
@@ -227,6 +229,7 @@ func TestVerdict(t *testing.T) {
 		{"timed", "unknown", []string{"waits for async functions, and these for a time"}},
 	} {
 		t.Run(row.scenario, func(t *testing.T) {
+			t.Parallel()
 			pid := startHeld(t, "held", "multi", 12, row.scenario)
 			out, _ := exec.Command(fpstack, "hang", "-f", "json", strconv.Itoa(pid)).Output()
 			var doc struct {

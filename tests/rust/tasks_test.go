@@ -160,7 +160,7 @@ func chains(t *testing.T) map[string]string {
 func TestTasks(t *testing.T) {
 	const n = 50
 	want := chains(t)
-	for _, program := range []string{"tasks", "tasks-full", "tasks-debug", "tasks-1.28"} {
+	for _, program := range harness.With([]string{"tasks"}, "tasks-full", "tasks-debug", "tasks-1.28") {
 		for _, scheduler := range []string{"current", "multi"} {
 			t.Run(program+" "+scheduler, func(t *testing.T) {
 				pid := start(t, program, scheduler, n)

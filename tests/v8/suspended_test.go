@@ -11,6 +11,7 @@ import (
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
 )
@@ -55,7 +56,7 @@ func TestSuspended(t *testing.T) {
 // TestSuspendedChurn: beside functions that begin and end, and collections, the list has the same functions, or says
 // that it is not whole; and no chain that the script cannot make.
 func TestSuspendedChurn(t *testing.T) {
-	scans := 25
+	scans := harness.Times(25)
 	if *full {
 		scans = 100
 	}

@@ -22,7 +22,7 @@ var (
 
 // quick are the versions, modes and scripts of each run without -full.
 var (
-	quickMajors  = harness.Ends([]int{18, 22, 26})
+	quickMajors  = harness.Last([]int{18, 22, 26})
 	quickModes   = []string{"default", "sparkplug"}
 	quickScripts = []string{"loop.js", "mutual.js", "classes.js", "closures.js", "names.js", "worker.js", "natives.js",
 		"lines.js", "regexp.js"}
