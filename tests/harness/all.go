@@ -33,10 +33,10 @@ func With[T any](always []T, others ...T) []T {
 	return always
 }
 
-// Times is how often something is done that is done so often with [All]: a third of it else, and once at least.
+// Times is how often something is done that is done so often with [All]: a fifth of it else, and once at least.
 func Times(all int) int {
 	if All {
 		return all
 	}
-	return max(1, all/3)
+	return max(1, all/5)
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // deadSize is how long the program is on the file system: its own pages are read as it starts, the last ones are not.
@@ -115,7 +117,7 @@ func TestDeadFileSystemEnds(t *testing.T) {
 	defer func() { t.Logf("the longest took %v", longest) }()
 	for _, args := range [][]string{{"-p", p}, {"--waits", "-p", p}, {"hang", "-p", p}, {"doctor", "-p", p},
 		{"record", "-p", p, "-o", os.DevNull}, {"-p", p, "--save", saved}, {"-p", p, "-v", "--no-stop"}} {
-		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		for _, s := range harness.With([]syscall.Signal{syscall.SIGINT}, syscall.SIGTERM) {
 			for _, after := range []time.Duration{50, 300} {
 				after *= time.Millisecond
 				took, said := endBy(t, exec.Command(fpstack, args...), s, after)

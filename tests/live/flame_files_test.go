@@ -125,6 +125,7 @@ func sides(t *testing.T, doc string) string {
 
 // TestFlameDiff compares 100 samples with 100: c is new with 40, a has 40 less.
 func TestFlameDiff(t *testing.T) {
+	t.Parallel()
 	older, newer, dir := write(t, "old.folded", before), write(t, "new.folded", after), room(t)
 	half := write(t, "half.folded", "main;a 30\nmain;b 20\n")
 	for _, tt := range []struct {

@@ -56,6 +56,7 @@ func writeHostile(args []string) {
 // work of a run is bounded, and what is not read is reported. What the run may take is reported in
 // docs/hostile.md; the time here only separates an end from none.
 func TestThousandHostileFiles(t *testing.T) {
+	t.Parallel()
 	const n = 1000
 	p, _ := chained(t, n, 100<<10)
 	d, o := tryJSON(t, p.pid)

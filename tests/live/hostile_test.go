@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // maxPeak bounds the memory that a run may take, whatever a file says of its sizes.
@@ -112,7 +114,7 @@ func TestTamperedSections(t *testing.T) {
 
 // TestTamperedAtRandom changes some bytes of all sections that nobody else reads.
 func TestTamperedAtRandom(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(harness.Times(40)) {
 		for _, name := range []string{"threads-static", "threads", "threads-m32"} {
 			t.Run(name+" "+strconv.FormatUint(seed, 10), func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 1))

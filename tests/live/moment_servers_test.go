@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // momentThread is what a dump says of what a thread does.
@@ -121,9 +123,10 @@ func checkMoments(t *testing.T, pid int) {
 		t.Fatal(err)
 	}
 	defer memory.Close()
-	const dumps = 60
+	const most = 60
+	dumps := 0
 	sleeping, others, named := 0, 0, 0
-	for range dumps {
+	for least := harness.Times(most); dumps < least || dumps < most && (sleeping == 0 || others == 0); dumps++ {
 		o := show(t, "-p", strconv.Itoa(pid), "-f", "json")
 		var d struct{ Threads []momentThread }
 		if err := json.Unmarshal([]byte(o.stdout), &d); err != nil || len(d.Threads) == 0 {

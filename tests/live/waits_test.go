@@ -217,8 +217,8 @@ func abbaOf(kind string) []string {
 
 // TestWaits holds the verdict on each scenario: for glibc, static, stripped and 32-bit programs, and for musl.
 func TestWaits(t *testing.T) {
-	for _, name := range []string{"locks", "locks-stripped", "locks-static-stripped", "locks-m32-stripped",
-		"locks-musl", "locks-musl-stripped", "locks-musl-static"} {
+	for _, name := range harness.With([]string{"locks", "locks-static-stripped", "locks-musl-static"}, "locks-stripped",
+		"locks-m32-stripped", "locks-musl", "locks-musl-stripped") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, c := range lockTests {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/tracer"
 )
 
@@ -20,19 +21,19 @@ func together() bool { return os.Getenv(togetherVariable) == "1" }
 // TestSampledTogether repeats the tests of samples of single threads with samples of all of them at once.
 func TestSampledTogether(t *testing.T) {
 	t.Setenv(togetherVariable, "1")
-	for _, row := range []struct {
+	type row struct {
 		name string
 		test func(*testing.T)
-	}{
-		{"rounds", TestSampledRounds}, {"killed", TestSampledByKilled},
-		{"signal storm", TestSampledSignalStorm}, {"killed in a storm", TestSampledByKilledInStorm},
+	}
+	for _, row := range harness.With([]row{
+		{"rounds", TestSampledRounds}, {"signal storm", TestSampledSignalStorm},
 		{"signal each sample", TestSampledSignalEachSample}, {"without a pause", TestSampledWithoutPause},
 		{"job control", TestSampledJobControl}, {"exec", TestSampledExec}, {"exec of setuid", TestSampledExecSetuid},
 		{"churn", TestSampledChurn}, {"own child", TestSampledOwnChild}, {"end", TestSampledEnd},
 		{"leaderless", TestSampledLeaderless}, {"vfork parent", TestSampledVforkParent},
 		{"into vfork", TestSampledIntoVfork},
 		{"frozen", TestSampledFrozen}, {"throttled", TestSampledThrottled}, {"missing page", TestSampledMissingPage},
-	} {
+	}, row{"killed", TestSampledByKilled}, row{"killed in a storm", TestSampledByKilledInStorm}) {
 		t.Run(row.name, row.test)
 	}
 }
