@@ -252,7 +252,7 @@ func TestAgainstTables(t *testing.T) {
 		long       bool
 	}{
 		{"libc", libs + "libc.so.6", 13, 0.997, 0.9999, false},
-		{"libstdc++", libs + "libstdc++.so.6", 13, 0.999, 0.9999, false},
+		{"libstdc++", libs + "libstdc++.so.6", 13, 0.999, 0.9999, true},
 		{"libcrypto", libs + "libcrypto.so.3", 7, 0.99, 0.997, false},
 		{"libc 386", "/lib32/libc.so.6", 41, 0.95, 0.99, true},
 		{"libstdc++ 386", "/lib32/libstdc++.so.6", 13, 0.945, 0.9999, true},
