@@ -23,7 +23,7 @@ var (
 // quick are the versions, modes and scripts of each run without -full.
 var (
 	quickMajors  = harness.Last([]int{18, 22, 26})
-	quickModes   = []string{"default", "sparkplug"}
+	quickModes   = harness.With([]string{"default"}, "sparkplug")
 	quickScripts = []string{"loop.js", "mutual.js", "classes.js", "closures.js", "names.js", "worker.js", "natives.js",
 		"lines.js", "regexp.js"}
 	// others have tests of their own.
