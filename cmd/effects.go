@@ -59,11 +59,11 @@ var rules = map[string][]rule{
 		{options: "core-limit", only: "core", why: "no core file is written"},
 		{options: "idle-cpu", only: "idle", why: "idle processes are not looked for"},
 	}),
-	"check": slices.Concat(textRules, []rule{}),
+	"check": textRules,
 	"doctor": slices.Concat(textRules, []rule{
 		{options: "push-header push-token-file push-ca", only: "push", why: "no store is examined"},
 	}),
-	"agent": slices.Concat(nameRules, sampleRules, []rule{
+	"agent": slices.Concat(sampleRules, []rule{
 		{options: "metrics-any-host", only: "metrics", why: "no metrics are served"},
 	}),
 }

@@ -50,6 +50,19 @@ func sample(f *pflag.FlagSet, name string) string {
 	return "some"
 }
 
+// TestRulesOnce: no command has a rule twice, which docs/options.md would show.
+func TestRulesOnce(t *testing.T) {
+	for command, all := range rules {
+		seen := map[rule]bool{}
+		for _, r := range all {
+			if seen[r] {
+				t.Errorf("%s has this rule twice: %+v", command, r)
+			}
+			seen[r] = true
+		}
+	}
+}
+
 // words are those of a command line that makes a circumstance hold.
 func words(t *testing.T, f *pflag.FlagSet, circumstance string) []string {
 	t.Helper()
