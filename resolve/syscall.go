@@ -13,17 +13,18 @@ import (
 // maxDescriptors bounds how many descriptors of one process are looked up.
 const maxDescriptors = 4096
 
-// Descriptors lists the file descriptors, each once, that the threads of s wait on in system
-// calls: those that a person wants described.
+// Descriptors lists the file descriptors, each once, of the system calls that the
+// threads of s are in: those that a person wants described.
 func Descriptors(s *snapshot.Snapshot) []int {
 	var fds []int
 	seen := map[int]bool{}
 	for i := range s.Threads {
 		t := &s.Threads[i]
-		if t.Syscall == nil {
+		call := t.Call()
+		if call == nil {
 			continue
 		}
-		for _, fd := range syscalls.FDArgs(archName(s, t), t.Syscall.Number, t.Syscall.Args) {
+		for _, fd := range syscalls.FDArgs(archName(s, t), call.Number, call.Args) {
 			if !seen[fd] && len(fds) < maxDescriptors {
 				seen[fd] = true
 				fds = append(fds, fd)
@@ -97,11 +98,12 @@ func archName(s *snapshot.Snapshot, t *snapshot.Thread) string {
 
 // describe words the system call of t, nil if it is in none.
 func describe(s *snapshot.Snapshot, t *snapshot.Thread) *profile.Syscall {
-	if t.Syscall == nil {
+	in := t.Call()
+	if in == nil {
 		return nil
 	}
-	call := syscalls.Describe(archName(s, t), t.Syscall.Number, t.Syscall.Args)
-	out := &profile.Syscall{Number: t.Syscall.Number, Name: call.Name}
+	call := syscalls.Describe(archName(s, t), in.Number, in.Args)
+	out := &profile.Syscall{Number: in.Number, Name: call.Name}
 	for _, a := range call.Args {
 		arg := profile.Arg{Name: a.Name, Value: a.Value, Text: a.Text}
 		if a.Kind == syscalls.FD {

@@ -35,6 +35,25 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
+// A thread that comes back from a call as it is stopped is in it, with its descriptor.
+func TestCallThatEnds(t *testing.T) {
+	back := regs.New(regs.AMD64)
+	back.Set(regs.AMD64.Syscall, 232)
+	back.Set(regs.AMD64.Args[0], 7)
+	back.Set(regs.AMD64.Result, 1)
+	s := calls()
+	s.Threads = []snapshot.Thread{{TID: 1, State: 'R', Arch: regs.AMD64, Registers: &back}}
+	if got, want := resolve.Descriptors(s), []int{7}; !reflect.DeepEqual(got, want) {
+		t.Errorf("Descriptors: got %v, want %v", got, want)
+	}
+	d := resolve.New(module.NewSet(maps.NewTable(nil), module.Image{}), resolve.Options{}).
+		Dump(s, resolve.Walked{Threads: make([]unwind.Stack, 1)})
+	call := d.Threads[0].Syscall
+	if call == nil || call.Name != "epoll_wait" || call.Args[0].FD != "pipe:[9]" || d.Threads[0].State != "R" {
+		t.Errorf("the thread: state %s, call %+v", d.Threads[0].State, call)
+	}
+}
+
 // A 386 thread has other numbers: 3 is read there.
 func TestDescriptorsOf32BitThread(t *testing.T) {
 	s := calls()

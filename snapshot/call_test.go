@@ -44,3 +44,33 @@ func TestInterrupted(t *testing.T) {
 		t.Error("a call where registers do not show one")
 	}
 }
+
+// TestCallOfThread: a thread that a stop met on its way back from a call is in that call; one that was stopped
+// elsewhere, or whose stop said that it was blocked, is where that was.
+func TestCallOfThread(t *testing.T) {
+	back := regs.New(regs.AMD64)
+	back.Set(regs.AMD64.Syscall, 232)
+	back.Set(regs.AMD64.Result, 1)
+	outside := regs.New(regs.AMD64)
+	outside.Set(regs.AMD64.Syscall, ^uint64(0))
+	blocked := &Syscall{Number: 0}
+	for _, row := range []struct {
+		name string
+		in   Thread
+		want int64
+	}{
+		{"comes back", Thread{State: 'R', Registers: &back}, 232},
+		{"blocked", Thread{State: 'S', Registers: &back, Syscall: blocked}, 0},
+		{"computes", Thread{State: 'R', Registers: &outside}, -1},
+		{"of a core, which has no states", Thread{Registers: &back}, -1},
+		{"not stopped", Thread{State: 'R'}, -1},
+	} {
+		got := int64(-1)
+		if call := row.in.Call(); call != nil {
+			got = call.Number
+		}
+		if got != row.want {
+			t.Errorf("%s: got call %d, want %d", row.name, got, row.want)
+		}
+	}
+}

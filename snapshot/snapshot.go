@@ -157,6 +157,15 @@ func (t *Thread) SP() (mem.Addr, bool) {
 	return 0, false
 }
 
+// Call is the system call that t was in: Syscall, or the one from which it was coming back as it was stopped, where
+// registers show that (x86); nil for none.
+func (t *Thread) Call() *Syscall {
+	if t.Syscall == nil && t.State == 'R' && t.Registers != nil {
+		return CallOf(t.Registers)
+	}
+	return t.Syscall
+}
+
 // InnerTID is the id of the thread as its process calls it.
 func (t *Thread) InnerTID() int { return cmp.Or(t.Inner, t.TID) }
 

@@ -34,7 +34,7 @@ func (r *run) closely(ctx context.Context) {
 			}
 			t.Stacks = append(t.Stacks, d.Threads[0].Stack)
 			byLast(r.c, d, &t.Stacks[len(t.Stacks)-1])
-			if d.Threads[0].Syscall != nil {
+			if d.Threads[0].Syscall != nil && d.Threads[0].State != "R" {
 				t.Calls++
 			}
 		}
