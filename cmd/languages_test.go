@@ -47,5 +47,13 @@ func TestMadeFromAnotherLanguage(t *testing.T) {
 				t.Errorf("%s, --names %s: notes of the %s are %q", tt.file, tt.level, what, notes)
 			}
 		}
+		if tt.kind != profile.JavaScript { // loops call nothing else
+			continue
+		}
+		called := []profile.Handle{{Calls: []profile.Call{{Func: f.Func, File: f.File, Line: f.Line}}}}
+		loop := &profile.Dump{Threads: []profile.Thread{{Loop: &profile.Loop{Handles: called}}}}
+		if notes := dumpNotes(loop, o); slices.Contains(notes, madeNote) != tt.want {
+			t.Errorf("%s, --names %s: notes where an event loop calls it are %q", tt.file, tt.level, notes)
+		}
 	}
 }
