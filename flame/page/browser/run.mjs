@@ -450,6 +450,8 @@ await check('Esc closes one thing at a time, and the focus returns', 'shop.html'
 	equal(await hash(page), '', 'address in the end');
 });
 await check('time and threads by keys', 'shop.html', {}, async page => {
+	holds(/^Activity over time, peak \d+(\.\d)? running or ready: /.test(
+		await page.locator('#time').getAttribute('aria-label')), 'the strip does not say what it counts');
 	await page.locator('#time').focus();
 	for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowRight');
 	equal(await hash(page), 'from=20&to=120', 'range after three steps');
@@ -675,6 +677,17 @@ for (const [name, size] of [['360 pixels', {viewport: {width: 360, height: 640},
 		}
 		holds((await page.locator('#graph').boundingBox()).height >= 120, 'the graph is not 120 high');
 	});
+await check('the description of a frame is whole in 704 pixels', 'shop.html', {viewport: {width: 704, height: 820}},
+	async page => {
+	await choose(page, '^hash$');
+	const parts = await page.locator('#details > *').evaluateAll(all =>
+		all.map(e => [e.textContent, e.scrollWidth - e.clientWidth, e.getBoundingClientRect().right]));
+	holds(parts.length >= 4, `it has ${parts.length} parts`);
+	for (const [text, hidden, right] of parts) holds(hidden <= 0 && right <= 704, `cut, ${right}: ${text}`);
+	const height = async () => (await page.locator('#details').boundingBox()).height, chosen = await height();
+	await page.keyboard.press('0');
+	equal(await height(), chosen, 'height of the description of all');
+});
 await check('a long press opens the menu', 'shop.html', {viewport: {width: 360, height: 640}, hasTouch: true},
 	async page => {
 	const box = await page.locator('#graph').boundingBox(),

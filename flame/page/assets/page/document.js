@@ -59,9 +59,7 @@ const details = el('div', {id: 'details'}), chips = el('div', {id: 'chips'}), co
 	spoken = el('div', {id: 'spoken', className: 'hidden', role: 'status'});
 const canvas = el('canvas', {id: 'canvas', role: 'img'}), spacer = el('div'),
 	graph = el('div', {id: 'graph', tabIndex: 0, role: 'group', ariaLabel: 'Flame graph'}, canvas, spacer);
-const time = el('canvas', {id: 'time', tabIndex: 0, role: 'application',
-	ariaLabel: 'Activity over time: drag, or left and right and with Shift, choose a range',
-	hidden: !runs.task.length});
+const time = el('canvas', {id: 'time', tabIndex: 0, role: 'application', hidden: !runs.task.length});
 const rails = el('canvas', {role: 'img'}), room = el('div'),
 	lanes = el('div', {id: 'lanes', tabIndex: 0, role: 'group', ariaLabel: 'Threads over time', hidden: true}, rails,
 	room);

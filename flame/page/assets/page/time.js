@@ -63,7 +63,9 @@ function drawTime() {
 		key = wide + ' ' + (S.threads && [...S.threads]);
 	if (drawTime.key !== key) { drawTime.key = key; drawTime.all = columns(wide, allLanes.filter(l => pick(l.task))); }
 	const {ran, by} = drawTime.all, most = ran.reduce((a, b) => Math.max(a, b), by / 100);
-	c.fillText(fitText(`peak ${+(most / by).toFixed(1)} running`), 4, STRIP / 2);
+	const peak = `peak ${+(most / by).toFixed(1)} running or ready`; // ready: for a CPU, so it may exceed their number
+	time.ariaLabel = `Activity over time, ${peak}: drag, or left and right and with Shift, choose a range`;
+	c.fillText(fitText(peak), 4, STRIP / 2);
 	c.fillStyle = theme.kinds.thread[0]; c.fillRect(G, 0, wide, STRIP);
 	c.fillStyle = theme.kinds.application[3];
 	ran.forEach((v, x) => { if (v) c.fillRect(G + x, STRIP * (1 - v / most), 1, STRIP * v / most); });
