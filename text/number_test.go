@@ -64,7 +64,7 @@ func TestTable(t *testing.T) {
 		{0, "kept   name                          path\n" +
 			"DWARF  server::part::handle_request  /usr/src/redis/src/networking.c:97"},
 		{50, "kept   name                   path\n" +
-			"DWARF  serv…::handle_request  /us…/networking.c:97"},
+			"DWARF  serv…::handle_request  …/networking.c:97"},
 		{10, "kept   name      path\nDWARF  handle_…  …ng.c:97"}, // no column is less than eight
 	} {
 		got := strings.Join(Table(rows, columns, c.width), "\n")

@@ -89,7 +89,8 @@ func Shorten(name string, cells int) string {
 	return ShortenEnd(strings.TrimLeft(tail, ":./"), cells)
 }
 
-// ShortenPath shortens a path, or FILE:LINE, to cells and keeps its end: "src/…/ae.c:97".
+// ShortenPath shortens a path, or FILE:LINE, to cells and keeps its end, whole folders of it as far as they fit:
+// "…/src/ae.c:97".
 func ShortenPath(s string, cells int) string {
 	if fits(s, cells) {
 		return s
@@ -97,11 +98,20 @@ func ShortenPath(s string, cells int) string {
 	if cells < 1 {
 		return ""
 	}
+	s = strings.ToValidUTF8(s[max(0, len(s)-maxRead):], "")
 	tail := s[strings.LastIndexByte(s, '/')+1:]
-	if room := cells - Width(tail) - 2; room >= 1 && len(tail) < len(s) {
-		return Head(s, room) + "…/" + tail
+	if tail != "" && fits(tail, cells) {
+		for rest := s; ; {
+			_, end, found := strings.Cut(rest, "/")
+			switch {
+			case !found:
+				return tail
+			case fits("…/"+end, cells):
+				return "…/" + end
+			}
+			rest = end
+		}
 	}
-	tail = tail[max(0, len(tail)-maxRead):]
 	left := Width(tail) - (cells - 1) // how much has to go
 	EachCell(tail, func(piece string, w int) bool {
 		if left <= 0 {

@@ -57,7 +57,11 @@ func TestShortenPath(t *testing.T) {
 		want  string
 	}{
 		{"src/ae.c:97", 11, "src/ae.c:97"},
-		{"/usr/src/redis/src/ae.c:97", 14, "/usr/…/ae.c:97"},
+		{"/usr/src/redis/src/ae.c:97", 14, "…/src/ae.c:97"},
+		{"/usr/src/redis/src/ae.c:97", 9, "…/ae.c:97"},
+		{"/usr/src/redis/src/ae.c:97", 8, "ae.c:97"},
+		{"/usr/lib/re/__init__.py:7", 19, "…/re/__init__.py:7"},
+		{"/usr/src/", 4, "…"},
 		{"/usr/src/networking.c:97", 14, "…tworking.c:97"},
 		{"networking.c:97", 6, "….c:97"},
 		{"日本語.c:97", 8, "…語.c:97"},

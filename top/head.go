@@ -3,6 +3,7 @@ package top
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,8 +101,16 @@ func (h *headData) threadsLine(cells int) line {
 	if h.view.native == nativeFolded {
 		parts = append(parts, "native folded")
 	}
-	if text.Width(strings.Join(parts, "  ")) > cells {
-		parts[1] = fmt.Sprintf("%d ran %d waited %d gone", h.ran, waited, h.gone)
+	tooWide := func() bool { return text.Width(strings.Join(parts, "  ")) > cells }
+	gone := fmt.Sprintf(", %d gone", h.gone)
+	if tooWide() && h.gone == 0 {
+		parts[1], gone = strings.TrimSuffix(parts[1], gone), ""
+	}
+	if tooWide() && h.view.by == ByFunction { // the heading says it
+		parts = slices.Delete(parts, 2, 3)
+	}
+	if tooWide() {
+		parts[1] = fmt.Sprintf("%d ran, %d waited%s", h.ran, waited, gone)
 	}
 	l := line{{strings.Join(parts, "  "), plain}}
 	if h.view.filter.text != "" {
