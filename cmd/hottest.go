@@ -67,8 +67,8 @@ func dresser(style report.Style) report.Style {
 	return style
 }
 
-// functionLabel is a function and what it lies in, made harmless and short enough for a line of width cells of
-// which taken are used; 0 for any.
+// functionLabel is a function and the module that it lies in, or its file where it lies in none, made harmless and short
+// enough for a line of width cells of which taken are used; 0 for any.
 func functionLabel(dress report.Style, p *profile.Profile, f *profile.Hot, taken, width int) string {
 	const widest = 100
 	room := widest
@@ -76,17 +76,22 @@ func functionLabel(dress report.Style, p *profile.Profile, f *profile.Hot, taken
 		room = min(room, width-taken)
 	}
 	frame := &p.Frames[f.Frame]
-	name, module := text.Escape(f.Name), ""
+	place, part := "", report.Module
 	switch {
 	case frame.Waits():
-		module = "  (waits)"
+		place, part = "(waits)", report.Wait
 	case frame.Module >= 0 && frame.Func != "":
-		module = strings.Trim(text.ShortenEnd(text.Escape(p.Modules[frame.Module].Name()), max(8, room/3)), "[]")
-		module = "  [" + module + "]"
+		module := text.Escape(p.Modules[frame.Module].Name())
+		place = "[" + strings.Trim(text.ShortenEnd(module, max(8, room/3)), "[]") + "]"
+	case frame.Func != "" && frame.File != "": // of a language
+		place, part = text.ShortenPath(text.Escape(report.ShortFile(frame.File)), max(8, room/3)), report.Source
 	}
-	name = dress(report.Function, text.Shorten(name, max(8, room-text.Width(module))))
-	if inner, ok := strings.CutPrefix(module, "  ["); ok {
-		return name + "  " + dress(report.Module, "["+inner)
+	if place != "" {
+		room -= text.Width(place) + 2
 	}
-	return name + module
+	name := dress(report.Function, text.Shorten(text.Escape(f.Name), max(8, room)))
+	if place == "" {
+		return name
+	}
+	return name + "  " + dress(part, place)
 }

@@ -16,15 +16,19 @@ func TestWriteHottest(t *testing.T) {
 	again := b.Child(work, b.Frame(profile.Frame{Func: "work\x1b[31m", Module: 0, Line: 7}))
 	wait := b.Child(root, b.Frame(profile.Frame{Func: "epoll_wait", Kind: profile.Kernel, Module: -1}))
 	clock := b.Child(root, b.Frame(profile.Frame{Module: 1, ModuleAddr: 0x12}))
+	python := b.Child(root, b.Frame(profile.Frame{Func: "compile", Kind: profile.Python, Module: -1,
+		File: "/usr/lib/python3/re/__init__.py", Line: 7}))
 	b.Add(work, -1, 1, 100, 90)
 	b.Add(again, -1, 1, 200, 200)
 	b.Add(wait, -1, 1, 600, 0)
-	b.Add(clock, -1, 1, 100, 10, 0)
+	b.Add(clock, -1, 1, 70, 10)
+	b.Add(python, -1, 1, 30, 0)
 	// Of 1000 ns and 300 ns of CPU: work 300 and 290, counted once where it calls itself.
 	const want = "    self    total      cpu  function (share of wall: 1.00 µs of thread time)\n" +
 		"   60.0%    60.0%     0.0%  epoll_wait  (waits)\n" +
 		"   30.0%    30.0%    96.7%  work\\x1b[31m  [x\\x1b[2J]\n" +
-		"   10.0%    10.0%     3.3%  [vdso]+0x12\n"
+		"    7.0%     7.0%     3.3%  [vdso]+0x12\n" +
+		"    3.0%     3.0%     0.0%  compile  re/__init__.py\n"
 	var got bytes.Buffer
 	writeHottest(&got, dresser(nil), b.Profile(), 1, 10, 0, wholeText(b.Profile(), 1))
 	if got.String() != want {
@@ -41,7 +45,7 @@ func TestWriteHottest(t *testing.T) {
 	got.Reset()
 	writeHottest(&got, func(_ report.Part, s string) string { return "<" + s + ">" }, b.Profile(), 1, 1, 0,
 		wholeText(b.Profile(), 1))
-	if want := "<epoll_wait>  (waits)\n"; !bytes.HasSuffix(got.Bytes(), []byte(want)) {
+	if want := "<epoll_wait>  <(waits)>\n"; !bytes.HasSuffix(got.Bytes(), []byte(want)) {
 		t.Errorf("dressed: got %q, want %q at its end", got.String(), want)
 	}
 

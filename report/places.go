@@ -18,6 +18,14 @@ const maxPlaces = 1 << 16
 var common = map[string]bool{"__init__.py": true, "__main__.py": true, "main.py": true, "index.js": true,
 	"index.ts": true, "index.mjs": true, "mod.rs": true, "lib.rs": true, "main.rs": true, "main.go": true}
 
+// ShortFile is the name of a source file without its folders, or with the last where it says nothing alone.
+func ShortFile(file string) string {
+	if !shortens(file) {
+		return file
+	}
+	return shortest(file, nil, common[path.Base(file)])
+}
+
 // newPlaces shortens the files of d.
 func newPlaces(d *profile.Dump) places {
 	byBase, all, seen := map[string][]string{}, places{}, map[*profile.Frame]bool{}
