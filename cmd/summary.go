@@ -80,7 +80,15 @@ func costText(s *sampler.Stats) string {
 		line += fmt.Sprintf(", pause p50 %s, p90 %s, p99 %s, max %s",
 			text.Duration(s.PauseP50), text.Duration(s.PauseP90), text.Duration(s.PauseP99), text.Duration(s.PauseMax))
 	}
+	if costsMore(s) { // a remark says it
+		return line
+	}
 	return line + fmt.Sprintf("; fpstack used %s of one CPU", text.Percent(s.Overhead, 1, 1))
+}
+
+// costsMore reports whether the recording took more than it may, and no note of it says so.
+func costsMore(s *sampler.Stats) bool {
+	return s.MaxOverhead > 0 && s.Overhead > s.MaxOverhead && s.BackedOff == 0
 }
 
 // waitingText says how much of the thread time was waiting and how to leave that out; "" where nothing
@@ -130,7 +138,7 @@ func remarks(s *sampler.Stats) []string {
 	if s.Behind > 0 {
 		add("%s lost: stacks came faster than they could be unwound", were(s.Behind, "sample"))
 	}
-	if s.MaxOverhead > 0 && s.Overhead > s.MaxOverhead && s.BackedOff == 0 { // else a note says it
+	if costsMore(s) {
 		add("fpstack used %s of one CPU, more than --max-overhead %.3g %%: sampling less often does not "+
 			"lower what it takes to start, to follow many threads and to read symbols",
 			text.Percent(s.Overhead, 1, 1), 100*s.MaxOverhead)

@@ -59,6 +59,12 @@ func TestOverheadOnce(t *testing.T) {
 	if got := remarks(s); len(got) != 1 || got[0] != s.Notes[0] {
 		t.Errorf("got %q, want the note alone", got)
 	}
+	for _, backedOff := range []uint64{0, 1} {
+		s.BackedOff = backedOff
+		if said := costText(s); strings.Contains(said, "of one CPU") != (backedOff > 0) {
+			t.Errorf("lowered %d times: the cost is %q", backedOff, said)
+		}
+	}
 }
 
 // TestShortText: what runtimes did not get is said with -v alone, and is no remark, which the written profile has.
