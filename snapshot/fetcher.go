@@ -3,6 +3,7 @@ package snapshot
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fpstack/fpstack/mem"
@@ -128,12 +129,18 @@ func (f *Fetcher) copy(copiers []Copier, t *Thread, memory PieceReader) {
 	for _, c := range copiers {
 		f.run(c)
 	}
-	t.Copied, t.Shortfalls = f.ranges, f.shortfalls
+	t.Copied, t.Shortfalls = slices.Clip(f.ranges), f.shortfalls
 	f.memory, f.thread = nil, nil
 }
 
 // Use gives f memory that it copies to first, which whoever gives it has touched: no page fault lengthens a stop.
 func (f *Fetcher) Use(b []byte) { f.buf = b }
+
+// Ranges are made for several threads at once: manyRanges, if there is room for fewer than fewRanges.
+const (
+	fewRanges  = 32
+	manyRanges = 1 << 10
+)
 
 // maxKept bounds the ranges that threads may share.
 const maxKept = 1 << 14
@@ -149,7 +156,10 @@ func (f *Fetcher) Keep() {
 		}
 	}
 	f.buf = f.rest
-	f.ranges, f.shortfalls = f.ranges[len(f.ranges):len(f.ranges):len(f.ranges)], nil
+	f.ranges, f.shortfalls = f.ranges[len(f.ranges):], nil
+	if cap(f.ranges) < fewRanges {
+		f.ranges = make([]mem.Range, 0, manyRanges)
+	}
 }
 
 func (f *Fetcher) run(c Copier) {

@@ -111,8 +111,9 @@ func (c *Copy) fetch(m *memory, table *maps.Table) {
 	c.fetcher.Run(c.Copiers, &c.Thread, &c.stopped)
 }
 
-// fetchRoom is the memory that is made ready for what the Copiers copy of n threads, bytes.
-func fetchRoom(n int) int { return 32<<10 + n<<10 }
+// fetchRoom is the memory that is made ready for what the Copiers copy of n threads, bytes: a dump of a JVM takes 2.4 kB
+// a thread.
+func fetchRoom(n int) int { return 32<<10 + n*3<<10 }
 
 // fetch lets the Copiers copy what they need of the stopped threads from index from on. They run on the copier: the
 // threads are released in time, whatever they do.
@@ -125,7 +126,8 @@ func (s *stop) fetch(from int) {
 		}
 	}
 	first, rest := snapshot.Rounds(s.opt.Copiers)
-	f := fetching{m: stoppedMemory{memory: s.memory, table: s.table}, threads: threads}
+	f := fetching{threads: threads}
+	f.m.stoppedMemory, f.m.room = stoppedMemory{memory: s.memory, table: s.table}, s.pages
 	room := s.arena.take(fetchRoom(len(threads)))
 	err := s.copier.do(func() { f.run(first, rest, room) }, min(fetchDelay, s.opt.MaxPause))
 	got, more := f.take()
@@ -150,7 +152,7 @@ func (s *stop) fetch(from int) {
 
 // fetching is threads of which Copiers copy, on a thread that may be given up.
 type fetching struct {
-	m       stoppedMemory
+	m       pages
 	threads []snapshot.Thread
 	more    []snapshot.Thread // the first of threads, with what the second round added
 	// done and doneMore count threads and more that are copied: they are not touched any more.

@@ -147,9 +147,12 @@ func (p *Process) prepare(ctx context.Context, opt StopOptions) (*stop, error) {
 	p.tasks.Reserve(n)
 	room := s.windows.estimate(s.threads) + 64<<10
 	if len(opt.Copiers) > 0 {
-		room += fetchRoom(len(s.threads))
+		room += fetchRoom(len(s.threads)) + pagesRoom
 	}
 	s.arena = newArena(room)
+	if len(opt.Copiers) > 0 {
+		s.pages = s.arena.take(pagesRoom)
+	}
 	s.text, s.again = make([]byte, 0, len(text)+4096), make([]byte, 0, len(text)+4096)
 	return s, nil
 }

@@ -36,6 +36,7 @@ type stop struct {
 	copier  *copier
 	windows windows
 	arena   *arena
+	pages   []byte // pagesRoom, if there are Copiers
 
 	monotonic  time.Duration // CLOCK_MONOTONIC of the target at clock, 0 if unknown
 	begun, end time.Duration // first request to stop, last release

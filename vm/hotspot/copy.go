@@ -25,7 +25,7 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	if t.Arch != regs.AMD64 || j == nil {
 		return
 	}
-	w := wanted{r: r, j: j}
+	w := wanted{r: r, j: j, thread: r.roster.Load().byID[t.InnerTID()].at}
 	pc, sp := mem.Addr(0), t.Stack.Start
 	if t.Registers != nil {
 		pc, _ = t.Registers.PC()
@@ -42,6 +42,7 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 type wanted struct {
 	r       *Runtime
 	j       *jvm
+	thread  mem.Addr // its JavaThread, which functions of the JVM have where a method may be; 0 if it is not known
 	places  [maxCopied]mem.Addr
 	n       int
 	methods [maxCopied]mem.Addr
@@ -82,7 +83,7 @@ func (w *wanted) innermost(t *snapshot.Thread, pc, sp mem.Addr) {
 
 // stack wants what the words of a stack from sp on may return to, until there is no room for more or no time.
 func (w *wanted) stack(f *snapshot.Fetcher, stack mem.Range, sp mem.Addr) {
-	data, at := stack.Data, stack.Start
+	data, at, low, high := stack.Data, stack.Start, w.j.low, w.j.high
 	if skip := sp - at; sp > at && uint64(skip) < uint64(len(data)) {
 		data, at = data[skip:], sp // what is below is left over
 	}
@@ -91,7 +92,7 @@ func (w *wanted) stack(f *snapshot.Fetcher, stack mem.Range, sp mem.Addr) {
 			return
 		}
 		a := mem.Addr(binary.LittleEndian.Uint64(data[i:]))
-		if a < w.j.low || a >= w.j.high {
+		if a < low || a >= high {
 			continue
 		}
 		if !w.j.interprets(a) {
@@ -116,7 +117,7 @@ func (w *wanted) frame(words []byte, fp mem.Addr) {
 // method wants the method at a, once.
 func (w *wanted) method(a mem.Addr) {
 	const lowest = 1 << 16
-	if a < lowest || a%wordSize != 0 || w.m == len(w.methods) {
+	if a < lowest || a%wordSize != 0 || a == w.thread || w.m == len(w.methods) {
 		return
 	}
 	for i := w.m - 1; i >= 0; i-- {

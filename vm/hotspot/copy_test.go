@@ -1,12 +1,14 @@
 package hotspot
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 )
@@ -84,5 +86,30 @@ func TestCopyCold(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestInitialises: the classes on a stack are looked at where it leads to a function that initialises one, and the
+// thread itself is taken for no method.
+func TestInitialises(t *testing.T) {
+	in := &inner{initialisers: []mem.Span[mem.Addr]{{Start: 0x4000, End: 0x4100}}}
+	r := &regs.Registers{Arch: regs.AMD64}
+	r.Set(regs.AMD64RSP, 0x1010)
+	for word, want := range map[uint64]bool{0x4001: true, 0x4100: true, 0x4000: false, 0x4101: false, 0: false} {
+		th := &snapshot.Thread{Registers: r, Stack: mem.Range{Start: 0x1000, Data: make([]byte, 64)}}
+		binary.LittleEndian.PutUint64(th.Stack.Data[0x20:], word)
+		if got := in.initialises(th); got != want {
+			t.Errorf("%#x on the stack: %v, want %v", word, got, want)
+		}
+		binary.LittleEndian.PutUint64(th.Stack.Data, 0x4001) // left over
+		if got := in.initialises(th); got != want {
+			t.Errorf("%#x on the stack, and another below it: %v, want %v", word, got, want)
+		}
+	}
+	w := wanted{thread: 0x7f0000001000}
+	w.method(0x7f0000001000)
+	w.method(0x7f0000002000)
+	if w.m != 1 || w.methods[0] != 0x7f0000002000 {
+		t.Errorf("methods %#x, want the second", w.methods[:w.m])
 	}
 }

@@ -1,13 +1,13 @@
 package hotspot
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/hotspot/threads"
-	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/waits"
 )
 
@@ -18,29 +18,50 @@ const (
 	maxClasses = 24
 )
 
-// classesOn are addresses on the innermost part of the stack of t where classes may be, each once.
-func (j *jvm) classesOn(t *snapshot.Thread, to []mem.Addr) []mem.Addr {
-	space, ok := j.heap.ClassSpace()
+// innermost are the copied words of the innermost part of the stack of t.
+func innermost(t *snapshot.Thread) []byte {
 	sp := t.Stack.Start
 	if t.Registers != nil {
 		sp, _ = t.Registers.SP()
 	}
-	for i := 0; i < classWords && len(to) < cap(to); i++ {
-		b, held := t.Stack.Bytes(sp+mem.Addr(i*wordSize), wordSize)
-		if !held {
-			break
-		}
-		if a := mem.Addr(view.WordsOf(b)[0]); a%wordSize == 0 && (!ok || space.Holds(a)) && a > 1<<16 && !in(to, a) {
+	if sp < t.Stack.Start || sp >= t.Stack.End() {
+		return nil
+	}
+	data := t.Stack.Data[sp-t.Stack.Start:]
+	return data[:min(len(data)/wordSize, classWords)*wordSize]
+}
+
+// classesOn are addresses on the innermost part of the stack of t where classes may be, each once.
+func (j *jvm) classesOn(t *snapshot.Thread, to []mem.Addr) []mem.Addr {
+	space, ok := j.heap.ClassSpace()
+	for words := innermost(t); len(words) > 0 && len(to) < cap(to); words = words[wordSize:] {
+		a := mem.Addr(binary.LittleEndian.Uint64(words))
+		if a%wordSize == 0 && (!ok || space.Holds(a)) && a > 1<<16 && !in(to, a) {
 			to = append(to, a)
 		}
 	}
 	return to
 }
 
+// initialises reports whether t is in a function in which threads wait for the initialisation of a class, or may be:
+// where no word of its stack leads there it is not.
+func (in *inner) initialises(t *snapshot.Thread) bool {
+	for words := innermost(t); len(words) > 0; words = words[wordSize:] {
+		a := mem.Addr(binary.LittleEndian.Uint64(words))
+		for _, f := range in.initialisers {
+			if f.Holds(a - 1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // lookAtClasses copies by f who initialises the classes on the stack of t, which may wait for that. Without a space of
 // their own too many words could be classes: that is read later.
-func (j *jvm) lookAtClasses(f *snapshot.Fetcher, t *snapshot.Thread, w *waiter) {
-	if _, ok := j.heap.ClassSpace(); !ok || w.State != threads.Blocked || w.Pending != 0 || w.blocker != 0 {
+func (j *jvm) lookAtClasses(f *snapshot.Fetcher, t *snapshot.Thread, w *waiter, in *inner) {
+	if _, ok := j.heap.ClassSpace(); !ok || w.State != threads.Blocked || w.Pending != 0 || w.blocker != 0 ||
+		in == nil || !in.initialises(t) {
 		return
 	}
 	var room [maxClasses]mem.Addr

@@ -17,6 +17,8 @@ type inner struct {
 	state     mem.Addr // SafepointSynchronize::_state
 	vmThread  mem.Addr // VMThread::_vm_thread
 	functions []function
+	// initialisers are those of the functions in which a thread initialises a class, or waits for who does.
+	initialisers []mem.Span[mem.Addr]
 }
 
 // function is a function of the JVM in which threads wait.
@@ -118,6 +120,9 @@ func readInner(m *module.Module) *inner {
 			if a := m.Addr(at); longest > 0 && a+mem.Addr(size) > a {
 				at := mem.Span[mem.Addr]{Start: a, End: a + mem.Addr(size)}
 				in.functions = append(in.functions, function{at, does})
+				if does == initialising {
+					in.initialisers = append(in.initialisers, at)
+				}
 			}
 		}
 		return len(in.functions) < maxFunctions

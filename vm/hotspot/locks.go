@@ -94,11 +94,12 @@ func (c waitCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	v := view.Stopped(f, lookSpan)
 	// What cannot be read is missing later too, and said then.
 	w, err := j.look(&v, known.fields, listed.at)
-	if in := c.r.inner.Load(); in != nil && in.state != 0 {
+	in := c.r.inner.Load()
+	if in != nil && in.state != 0 {
 		_, _ = v.Uint(in.state, stateBytes)
 	}
 	if err == nil {
-		j.lookAtClasses(f, t, &w)
+		j.lookAtClasses(f, t, &w, in)
 	}
 }
 
