@@ -61,6 +61,7 @@ type Runtime struct {
 	parked      map[uint64]*virtualThread // of the last Fibers, by number
 
 	acts []activation // frames of the walk that goes on, or went last, by number
+	met  []met        // methods of its interpreted frames
 }
 
 var _ interface {
@@ -194,7 +195,7 @@ func (r *Runtime) lasting() *view.View {
 }
 
 // Start implements [unwind.Starter].
-func (r *Runtime) Start(*snapshot.Thread, mem.Reader) { r.acts = r.acts[:0] }
+func (r *Runtime) Start(*snapshot.Thread, mem.Reader) { r.acts, r.met = r.acts[:0], r.met[:0] }
 
 const wordSize = 8
 

@@ -162,12 +162,10 @@ func (r *Runtime) identifyInterpreted(j *jvm, a *activation, f *unwind.Frame, v 
 		}
 		return placed{}, false, errNoState
 	}
-	held := v.Held(a.method, j.meta.MethodHead())
-	m, err := r.method(v, j, a.method)
+	m, unsure, err := r.interpreted(v, j, a.method)
 	if err != nil {
 		return placed{}, false, err
 	}
-	unsure := v.TakeLate() && (!held || !r.stands(j, m.Key))
 	bci := -1
 	if a.bcp >= m.Code.Start && a.bcp < m.Code.End {
 		bci = int(a.bcp - m.Code.Start)
@@ -186,6 +184,39 @@ func (r *Runtime) identifyInterpreted(j *jvm, a *activation, f *unwind.Frame, v 
 		r.places.Keep(key, p, placeSize)
 	}
 	return p, unsure, err
+}
+
+// met is a method whose head was copied in the stop, and that stood when a frame of this walk was named.
+type met struct {
+	at, constMethod mem.Addr
+	method          *metadata.Method
+}
+
+// maxMet bounds the methods that are kept for one walk.
+const maxMet = 64
+
+// interpreted is the method at an address, as v shows it. unsure says that it may be another's by now: what its head
+// leads to is read late, unless an earlier frame of this walk had the same head.
+func (r *Runtime) interpreted(v *view.View, j *jvm, at mem.Addr) (m *metadata.Method, unsure bool, err error) {
+	held, head := v.Held(at, j.meta.MethodHead()), mem.Addr(0)
+	if held {
+		if head, err = j.meta.ConstMethod(v, at); err != nil {
+			return nil, false, err
+		}
+		for i := range r.met {
+			if r.met[i].at == at && r.met[i].constMethod == head {
+				return r.met[i].method, false, nil
+			}
+		}
+	}
+	if m, err = r.method(v, j, at); err != nil {
+		return nil, false, err
+	}
+	unsure = v.TakeLate() && (!held || !r.stands(j, m.Key))
+	if held && !unsure && len(r.met) < maxMet {
+		r.met = append(r.met, met{at, head, m})
+	}
+	return m, unsure, nil
 }
 
 // stands reports whether the method k is what lies there now.

@@ -3,7 +3,6 @@ package hotspot
 import (
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -86,6 +85,12 @@ var parts = map[part][]string{
 // maxFunctions bounds the functions that are kept.
 const maxFunctions = 1 << 12
 
+// begin is how names of functions begin.
+type begin struct {
+	name string
+	part part
+}
+
 // readInner finds out where they are in m. It reads all symbols.
 func readInner(m *module.Module) *inner {
 	in := &inner{}
@@ -93,13 +98,10 @@ func readInner(m *module.Module) *inner {
 		return in
 	}
 	const letter = 5 // of a name, that tells many apart
-	known := map[byte]map[string]part{}
+	var known [1 << 8][]begin
 	for p, names := range parts {
 		for _, name := range names {
-			if known[name[letter]] == nil {
-				known[name[letter]] = map[string]part{}
-			}
-			known[name[letter]][name] = p
+			known[name[letter]] = append(known[name[letter]], begin{name, p})
 		}
 	}
 	// What cannot be read is not known.
@@ -112,9 +114,9 @@ func readInner(m *module.Module) *inner {
 			in.vmThread = m.Addr(at)
 		default:
 			longest, does := 0, elsewhere
-			for begin, p := range known[name[letter]] {
-				if len(begin) > longest && strings.HasPrefix(string(name), begin) {
-					longest, does = len(begin), p
+			for _, b := range known[name[letter]] {
+				if n := len(b.name); n > longest && n <= len(name) && string(name[:n]) == b.name {
+					longest, does = n, b.part
 				}
 			}
 			if a := m.Addr(at); longest > 0 && a+mem.Addr(size) > a {

@@ -58,6 +58,12 @@ func (l *Layout) constMethodOf(v *view.View, at mem.Addr) (Key, view.Fields, err
 	return k, c, holder.Err
 }
 
+// ConstMethod is the address of the ConstMethod of the method at an address, by [Layout.MethodHead] bytes there.
+func (l *Layout) ConstMethod(v *view.View, at mem.Addr) (mem.Addr, error) {
+	m := v.Fields(at)
+	return l.constMethod.Addr(&m), m.Err
+}
+
 // Identify reads what tells the method at an address from others.
 func (l *Layout) Identify(v *view.View, at mem.Addr) (Key, error) {
 	k, _, err := l.constMethodOf(v, at)
