@@ -26,8 +26,11 @@ type managedWait struct {
 }
 
 const (
-	threading  = "System.Threading."
-	concurrent = "java.util.concurrent."
+	threading   = "System.Threading."
+	concurrent  = "java.util.concurrent."
+	commonsPool = "org.apache.commons.pool2.impl."
+	tomcatPool  = "org.apache.tomcat.jdbc.pool."
+	hikariBag   = "com.zaxxer.hikari.util.ConcurrentBag."
 )
 
 var managedRuntimes = []managedRuntime{
@@ -48,12 +51,17 @@ var managedRuntimes = []managedRuntime{
 		{threading + "PortableThreadPool.", kindNetWork, Idle},
 		{threading + "TimerQueue.", kindNetTimers, Idle},
 	}},
+	// Of pools of connections only the methods that wait: others run tasks and call drivers.
 	{libraries: []string{concurrent, "java.lang.Object.wait", "java.lang.Thread.", "jdk.internal.misc.", "sun.misc.",
-		"java.util.TimerThread."}, sleep: "Thread.sleep", wakes: kindJavaInterrupt, waits: []managedWait{
+		"java.util.TimerThread.", hikariBag, commonsPool + "LinkedBlockingDeque.", commonsPool + "GenericObjectPool.",
+		tomcatPool + "FairBlockingQueue.", tomcatPool + "ConnectionPool.borrowConnection"}, sleep: "Thread.sleep", wakes: kindJavaInterrupt, waits: []managedWait{
 		{concurrent + "ThreadPoolExecutor.getTask", kindJavaPool, Idle},
 		{concurrent + "ForkJoinPool.awaitWork", kindJavaForkJoin, Idle},
 		{concurrent + "ForkJoinPool.runWorker", kindJavaForkJoin, Idle},
 		{"java.util.TimerThread.mainLoop", kindJavaTimers, Idle},
+		{hikariBag + "borrow", kindHikari, Any},
+		{commonsPool + "GenericObjectPool.borrowObject", kindCommonsPool, Any},
+		{tomcatPool + "ConnectionPool.borrowConnection", kindTomcatPool, Any},
 		{concurrent + "CompletableFuture.", kindJavaCompletable, Any},
 		{concurrent + "FutureTask.", kindJavaFuture, Any},
 		{concurrent + "ForkJoinTask.", kindJavaTask, Any},
