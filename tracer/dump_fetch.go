@@ -111,8 +111,8 @@ func (c *Copy) fetch(m *memory, table *maps.Table) {
 	c.fetcher.Run(c.Copiers, &c.Thread, &c.stopped)
 }
 
-// fetchRoom is the memory that is made ready for what the Copiers copy of n threads, bytes: a dump of a JVM takes 2.4 kB
-// a thread.
+// fetchRoom is the memory that is made ready for what the Copiers copy of n threads, bytes: a dump of a JVM takes
+// 2.4 kB a thread.
 func fetchRoom(n int) int { return 32<<10 + n*3<<10 }
 
 // fetch lets the Copiers copy what they need of the stopped threads from index from on. They run on the copier: the

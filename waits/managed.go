@@ -54,7 +54,8 @@ var managedRuntimes = []managedRuntime{
 	// Of pools of connections only the methods that wait: others run tasks and call drivers.
 	{libraries: []string{concurrent, "java.lang.Object.wait", "java.lang.Thread.", "jdk.internal.misc.", "sun.misc.",
 		"java.util.TimerThread.", hikariBag, commonsPool + "LinkedBlockingDeque.", commonsPool + "GenericObjectPool.",
-		tomcatPool + "FairBlockingQueue.", tomcatPool + "ConnectionPool.borrowConnection"}, sleep: "Thread.sleep", wakes: kindJavaInterrupt, waits: []managedWait{
+		tomcatPool + "FairBlockingQueue.", tomcatPool + "ConnectionPool.borrowConnection"},
+		sleep: "Thread.sleep", wakes: kindJavaInterrupt, waits: []managedWait{
 		{concurrent + "ThreadPoolExecutor.getTask", kindJavaPool, Idle},
 		{concurrent + "ForkJoinPool.awaitWork", kindJavaForkJoin, Idle},
 		{concurrent + "ForkJoinPool.runWorker", kindJavaForkJoin, Idle},
