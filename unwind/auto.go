@@ -111,9 +111,10 @@ func (c *cursor) fpIsZero() bool {
 // stepNoTable steps out of code that no table covers.
 func (c *cursor) stepNoTable(s *site) *ending {
 	innermost := c.top().Interrupted
-	// Of a function that switches stacks the instructions tell first whether it has done so yet.
+	// Of a function that switches stacks the instructions tell first whether it has done so yet. A link register may be
+	// another goroutine's by then.
 	declined := noWay
-	if s.runtime != nil && !(innermost && s.leaves) {
+	if s.runtime != nil && (!innermost || !s.leaves || c.arch.LR != regs.NoReg) {
 		if declined = c.stepCross(s); declined == nil || declined == atRoot {
 			return declined
 		}

@@ -33,6 +33,10 @@ func (t *tables) byPCLN(v uint64, arch *regs.Arch) (found, bool) {
 	if top {
 		return found{row: row, origin: PCSP, root: true}, true
 	}
+	if name := f.Name(); arch.LR != regs.NoReg && ownFrame[name] {
+		why := name + " keeps its return address in a way of its own"
+		return found{leaves: flags&pclntab.SPWrite != 0, why: why}, true
+	}
 	if flags&pclntab.SPWrite != 0 && v != f.Entry {
 		// systemstack, asmcgocall and the like go to another stack inside; the frame record
 		// that they pushed first stays where the frame pointer points.
@@ -45,6 +49,12 @@ func (t *tables) byPCLN(v uint64, arch *regs.Arch) (found, bool) {
 	}
 	return found{row: row, origin: PCSP, injected: injected}, true
 }
+
+// ownFrame are functions in assembly that do not keep the link register at the stack pointer, though what they return
+// to is asked: crosscall2 has a frame like C, and what calls runtime.morestack has not kept its own return address,
+// which is in another register.
+// Source: runtime/asm_arm64.s and runtime/cgo/asm_arm64.s, and their brothers.
+var ownFrame = map[string]bool{"crosscall2": true, "runtime.morestack": true, "runtime.morestack_noctxt": true}
 
 // isInjected reports whether handlers of Go put the function of that name above the one that they interrupted, as if
 // that had called it.

@@ -56,7 +56,7 @@ func (f form) layout() *layout {
 
 // readBare finds the layout in a program without symbols or DWARF.
 func (r *Runtime) readBare(v *view.View) (*layout, error) {
-	if r.m.Machine() != machineAMD64 {
+	if r.port != &amd64 {
 		return nil, errors.New("where else it says so is known on amd64 alone")
 	}
 	release := releaseOf(r.m)

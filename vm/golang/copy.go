@@ -76,11 +76,10 @@ func (r *Runtime) current(t *snapshot.Thread, v *view.View, g, m, g0 *words) (ui
 			return at, true
 		}
 	}
-	reg, ok := register[t.Arch]
-	if !ok || t.Registers == nil {
+	if r.port == nil || t.Arch != r.port.arch || t.Registers == nil {
 		return 0, false
 	}
-	at, ok := t.Registers.Get(reg)
+	at, ok := t.Registers.Get(r.port.g)
 	return at, ok && belongs(at)
 }
 

@@ -1,7 +1,6 @@
 package golang
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,7 +35,7 @@ func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader
 	switch top := &frames[len(frames)-1]; r.name(top.LookupPC()) {
 	case callC:
 		return r.crossCallC(top, &v)
-	case growth:
+	case growth, growth + "_noctxt":
 		return r.crossGrowth(frames, now, &v)
 	case resume:
 		return r.crossResume(top, now, &v)
@@ -52,20 +51,28 @@ func (r *Runtime) crossGrowth(frames []unwind.Frame, now *regs.Registers, v *vie
 		return unwind.Crossing{Root: true}, nil
 	}
 	arch := now.Arch
-	reg, ok := register[arch]
-	if !ok {
+	if r.port == nil || r.port.arch != arch {
 		return unwind.Crossing{}, fmt.Errorf("%s; how to find it on %s is not known", left, arch.Name)
 	}
-	g, ok := now.Get(reg)
+	if r.port.grown != nil {
+		if next, ok := r.port.grown(r, now); ok {
+			return unwind.Crossing{Registers: next, Interrupted: true}, nil
+		}
+	}
+	g, ok := now.Get(r.port.g)
 	if !ok {
-		return unwind.Crossing{}, fmt.Errorf("%s, and %s, which leads to it, is not known", left, arch.RegName(reg))
+		return unwind.Crossing{}, fmt.Errorf("%s, and %s, which leads to it, is not known", left,
+			arch.RegName(r.port.g))
 	}
 	sp, _ := now.SP()
-	m, err := machineOf(g, uint64(sp), v)
+	m, err := machineOf(g, v)
 	if err != nil {
 		return unwind.Crossing{}, fmt.Errorf("%s: %w", left, err)
 	}
 	called, ok := r.grown(m, v)
+	if !m.stack.holds(uint64(sp)) && !(ok && called.holds(uint64(sp))) {
+		return unwind.Crossing{}, fmt.Errorf("%s: g %#x is not of this thread", left, g)
+	}
 	if !ok {
 		return unwind.Crossing{}, errors.New(left + ", which is no longer to be found")
 	}
@@ -113,7 +120,7 @@ func (r *Runtime) calledGrowth(pc mem.Addr) bool {
 	}
 	target, ok := r.callBefore(pc)
 	if !ok {
-		return r.m.Machine() != machineAMD64
+		return r.port == nil
 	}
 	switch r.name(target) {
 	case growth, growth + "_noctxt", "": // "": by way of a stub of the linker
@@ -122,17 +129,18 @@ func (r *Runtime) calledGrowth(pc mem.Addr) bool {
 	return false
 }
 
-// callBefore is the target of the direct call that ends at pc, on amd64: e8 and the distance.
+// callBefore is the target of the direct call that ends at pc.
 func (r *Runtime) callBefore(pc mem.Addr) (mem.Addr, bool) {
-	const length = 5
-	if r.m.Machine() != machineAMD64 {
+	if r.port == nil {
 		return 0, false
 	}
-	b, ok := r.m.Text(r.m.Vaddr(pc - length))
-	if !ok || len(b) < length || b[0] != 0xe8 {
+	at := pc - r.port.callLength
+	code, ok := r.m.Text(r.m.Vaddr(at))
+	if !ok || len(code) < int(r.port.callLength) {
 		return 0, false
 	}
-	return pc + mem.Addr(int32(regs.AMD64.Order.Uint32(b[1:]))), true
+	distance, ok := r.port.call(code)
+	return offset(at, distance), ok
 }
 
 // saved returns the registers with which the goroutine goes on whose gobuf that is.
@@ -149,8 +157,8 @@ func saved(buf []uint64, arch *regs.Arch) regs.Registers {
 	if link {
 		next.Set(arch.LR, last[0])
 	}
-	if fp := last[1]; fp >= buf[bufSP] && fp-buf[bufSP] < maxFrame {
-		next.Set(arch.FP, fp)
+	if fp := last[1] + wordSize; fp >= buf[bufSP] && fp-buf[bufSP] < maxFrame { // arm64 keeps it below SP
+		next.Set(arch.FP, last[1])
 	}
 	return next
 }
@@ -158,75 +166,63 @@ func saved(buf []uint64, arch *regs.Arch) regs.Registers {
 // maxFrame bounds the bytes of one frame.
 const maxFrame = 8 << 20
 
-// crossResume goes from gogo, which has loaded the stack pointer of a goroutine, to that: PC is in
-// the gobuf that rbx points to until it is loaded too, for the jump that comes last. Nobody waits for
-// gogo to return, so that it is the outermost frame where this is not known.
+// crossResume goes from gogo, which has loaded the stack pointer of a goroutine, to that. Nobody waits for gogo to
+// return, so that it is the outermost frame where this is not known.
 func (r *Runtime) crossResume(top *unwind.Frame, now *regs.Registers, v *view.View) (unwind.Crossing, error) {
-	const jump = "\xff\xe3" // jmp rbx
 	root := unwind.Crossing{Root: true}
-	buf, ok := now.Get(regs.AMD64RBX)
-	if now.Arch != regs.AMD64 || !ok {
+	if r.port == nil || now.Arch != r.port.arch {
 		return root, nil
 	}
 	code, ok := r.m.Text(r.m.Vaddr(top.PC))
-	if !ok || len(code) < len(jump) {
+	if !ok {
 		return root, nil
 	}
-	pc := mem.Addr(buf)
-	if string(code[:len(jump)]) != jump {
-		saved, err := v.Word(pc + bufPC*wordSize)
-		if err != nil {
-			return unwind.Crossing{}, fmt.Errorf("read where the goroutine goes on: %w", err)
-		}
-		pc = mem.Addr(saved)
+	next, ok, err := r.port.resumed(code, now, v.Word)
+	if err != nil {
+		return unwind.Crossing{}, fmt.Errorf("read where the goroutine goes on: %w", err)
 	}
-	if r.name(pc) == "" {
+	if pc, _ := next.PC(); !ok || r.name(pc) == "" {
 		return root, nil
 	}
-	next := *now
-	next.Set(next.Arch.PC, uint64(pc))
 	return unwind.Crossing{Registers: next, Interrupted: true}, nil
 }
 
 // crossCallC goes from runtime.asmcgocall, which waits for C on the system stack, to its caller: on the goroutine's
 // stack, or on the same one where that was the system stack already. It keeps there the depth below the end of the
 // goroutine's stack and the g, or the stack pointer itself and 0.
-// Source: runtime/asm_amd64.s.
 func (r *Runtime) crossCallC(top *unwind.Frame, v *view.View) (unwind.Crossing, error) {
-	arch := regs.AMD64
-	var saved, record, g words
+	var saved, g words
+	if r.port == nil || top.Interrupted {
+		return unwind.Crossing{}, unwind.ErrDeclined
+	}
 	code, ok := r.m.Text(r.m.Vaddr(top.PC))
-	if !ok || r.m.Machine() != machineAMD64 || top.Interrupted {
+	if !ok {
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
-	if saved.read(v, uint64(top.SP+keptAt(code)), 2) != nil {
+	kept, from := &r.port.kept, top.SP
+	if r.port.keptAt != nil {
+		from += r.port.keptAt(code)
+	}
+	if saved.read(v, uint64(from), 2) != nil {
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
-	sp := saved[0]
-	if saved[1] != 0 {
-		if g.read(v, saved[1], 2) != nil || saved[0] >= g[gStackHi]-g[gStackLo] {
+	sp := saved[kept.depth]
+	if saved[kept.g] != 0 {
+		if g.read(v, saved[kept.g], 2) != nil || sp >= g[gStackHi]-g[gStackLo] {
 			return unwind.Crossing{}, unwind.ErrDeclined
 		}
-		sp = g[gStackHi] - saved[0]
+		sp = g[gStackHi] - sp
 	}
-	if record.read(v, sp, 2) != nil || !r.callsC(mem.Addr(record[1])) {
+	fp, err := v.Word(offset(mem.Addr(sp), kept.fp))
+	pc, err2 := v.Word(offset(mem.Addr(sp), kept.ra))
+	if err != nil || err2 != nil || !r.callsC(mem.Addr(pc)) {
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
-	next := regs.New(arch)
-	next.Set(arch.FP, record[0])
-	next.Set(arch.PC, record[1])
-	next.Set(arch.SP, sp+16)
+	next := regs.New(r.port.arch)
+	next.Set(next.Arch.FP, fp)
+	next.Set(next.Arch.PC, pc)
+	next.Set(next.Arch.SP, sp+uint64(kept.size))
 	return unwind.Crossing{Registers: next}, nil
-}
-
-// keptAt is how far above SP runtime.asmcgocall keeps what it needs, by the code that it goes on with: up to Go 1.21
-// "mov rdi, [rsp+48]" or "mov rsi, [rsp+40]", since then at SP.
-func keptAt(code []byte) mem.Addr {
-	code = code[:min(len(code), 32)]
-	if bytes.Contains(code, []byte("\x48\x8b\x7c\x24\x30")) || bytes.Contains(code, []byte("\x48\x8b\x74\x24\x28")) {
-		return 40
-	}
-	return 0
 }
 
 // callsC reports whether Go code goes on at pc behind a call of runtime.asmcgocall.

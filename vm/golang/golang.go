@@ -8,14 +8,12 @@
 package golang
 
 import (
-	"debug/elf"
 	"errors"
 	"sync/atomic"
 
 	"github.com/fpstack/fpstack/code/pclntab"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/work"
@@ -29,6 +27,7 @@ type Runtime struct {
 	tls    int64      // where a thread keeps the address of its g, from its thread pointer; 0 where that is not known
 	memory mem.Reader // of the process, for what does not change; nil if there is none
 	budget *work.Budget
+	port   *port   // nil on a machine that is not known
 	layout *layout // of its goroutines, nil before OpenFibers
 	room   int     // bytes that these take to copy
 	// curg is the number of the word of struct m that has its goroutine, 0 until it was seen.
@@ -45,14 +44,12 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	case err != nil:
 		return nil, err
 	}
-	r := &Runtime{m: m, table: t, memory: image.Memory, budget: image.Budget}
+	r := &Runtime{m: m, table: t, memory: image.Memory, budget: image.Budget, port: ports[m.Machine()]}
 	low, high := t.Bounds()
 	r.region = unwind.Region{Start: m.Addr(module.Vaddr(low)), End: m.Addr(module.Vaddr(high))}
 	r.tls = r.tlsOffset()
 	return r, nil
 }
-
-const machineAMD64 = uint16(elf.EM_X86_64)
 
 // String names the runtime in messages.
 func (r *Runtime) String() string { return "Go" }
@@ -78,7 +75,3 @@ var _ interface {
 	snapshot.Copier
 	snapshot.ProcessCopier
 } = (*Runtime)(nil)
-
-// register holds the current g in Go code.
-// Source: cmd/compile/abi-internal.md of the Go distribution.
-var register = map[*regs.Arch]regs.Reg{regs.AMD64: regs.AMD64R14, regs.ARM64: regs.ARM64X0 + 28}

@@ -13,34 +13,35 @@ const enterGo = "crosscall2"
 // leftNote is of the C that called a goroutine which waits.
 const leftNote = "the goroutine that was called from here waits: its frames before this one are missing"
 
-// Words of the frame of runtime.cgocallback on the system stack, from its stack pointer.
-const (
-	callGoSP, callGoFP, callGoRA = 0, 3, 4 // g0's stack pointer before, saved registers
-	callGoWords                  = 5
-)
-
 // crossLeave goes from runtime.mcall, which runs the scheduler on the system stack, to the C below it, if a goroutine
 // that C called has given the thread away: that is locked to the thread, so that C is there until it goes on.
-// runtime.mcall begins where g0's stack pointer is, with one word and the return address: there is the frame of
-// runtime.cgocallback then, and else one of runtime.mstart0.
-// Source: runtime/asm_amd64.s and runtime/cgo/asm_amd64.s.
+// runtime.mcall begins where g0's stack pointer is: there is the frame of runtime.cgocallback then, and else one of
+// runtime.mstart0.
 func (r *Runtime) crossLeave(top *unwind.Frame, v *view.View) (unwind.Crossing, error) {
-	const word = 8
-	arch := regs.AMD64
-	var w words
-	at := top.SP + word
-	if r.m.Machine() != machineAMD64 || top.Interrupted || w.read(v, uint64(at), callGoWords) != nil {
+	if r.port == nil || top.Interrupted {
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
-	pc := mem.Addr(w[callGoRA])
-	target, ok := r.callBefore(pc)
-	if !ok || r.name(pc-1) != enterGo || r.name(target) != callGo || w[callGoSP] < uint64(at) ||
-		w[callGoFP] <= uint64(at)+callGoRA*word {
+	frame, at := &r.port.frame, top.SP+r.port.left
+	pc, fp, sp := frame.words(at, v)
+	target, ok := r.callBefore(mem.Addr(pc))
+	if !ok || r.name(mem.Addr(pc)-1) != enterGo || r.name(target) != callGo || sp < uint64(at) || fp <= uint64(at) {
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
-	next := regs.New(arch)
-	next.Set(arch.PC, w[callGoRA])
-	next.Set(arch.SP, uint64(at)+callGoWords*word)
-	next.Set(arch.FP, w[callGoFP])
+	next := regs.New(r.port.arch)
+	next.Set(next.Arch.PC, pc)
+	next.Set(next.Arch.SP, uint64(at)+uint64(frame.size))
+	next.Set(next.Arch.FP, fp)
 	return unwind.Crossing{Registers: next, Note: leftNote}, nil
+}
+
+// words are the return address of the frame at sp, the frame pointer of its caller and the stack pointer of g0 before;
+// 0 where they cannot be read.
+func (f *goFrame) words(sp mem.Addr, v *view.View) (ra, fp, g0SP uint64) {
+	for _, w := range [...]struct {
+		offset int64
+		to     *uint64
+	}{{f.ra, &ra}, {f.fp, &fp}, {f.sp, &g0SP}} {
+		*w.to, _ = v.Word(offset(sp, w.offset))
+	}
+	return ra, fp, g0SP
 }

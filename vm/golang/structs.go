@@ -52,10 +52,11 @@ type machine struct {
 	at     uint64
 	words  words
 	system uint64 // its g0
+	stack  words  // of that
 }
 
-// machineOf reads the m that g belongs to, and checks that sp is in the system stack of that.
-func machineOf(g, sp uint64, v *view.View) (*machine, error) {
+// machineOf reads the m that g belongs to.
+func machineOf(g uint64, v *view.View) (*machine, error) {
 	var w words
 	if err := w.read(v, g, gWords); err != nil {
 		return nil, fmt.Errorf("read g: %w", err)
@@ -65,10 +66,10 @@ func machineOf(g, sp uint64, v *view.View) (*machine, error) {
 		return nil, fmt.Errorf("read m: %w", err)
 	}
 	m.system = m.words[mG0]
-	if err := w.read(v, m.system, gWords); err != nil {
+	if err := m.stack.read(v, m.system, gWords); err != nil {
 		return nil, fmt.Errorf("read g0: %w", err)
 	}
-	if w[gM] != m.at || !w.holds(sp) {
+	if m.stack[gM] != m.at {
 		return nil, fmt.Errorf("g %#x is not of this thread", g)
 	}
 	return m, nil

@@ -11,10 +11,10 @@ import (
 
 // tlsOffset is where the g of a thread is, from its thread pointer; 0 where that is not known. The linker gives the
 // only variable of a program of that kind, runtime.tlsg, the end of the first block. Where C has such variables too,
-// and in a library or plugin, it is wherever the linker or the loader found room: the code of [callC] reads it.
+// and in a library or plugin, it is wherever the linker or the loader found room: code of the runtime reads it.
 // Source: "ELF Handling For Thread-Local Storage", 3.4.6; cmd/link/internal/ld/sym.go.
 func (r *Runtime) tlsOffset() int64 {
-	if r.m.Machine() != machineAMD64 {
+	if r.port == nil {
 		return 0
 	}
 	program, alone := true, true
@@ -29,14 +29,14 @@ func (r *Runtime) tlsOffset() int64 {
 	for _, s := range r.m.Segments() {
 		program = program || elf.ProgType(s.Type) == elf.PT_INTERP
 	}
-	if program && alone {
+	if program && alone && r.port == &amd64 {
 		return -wordSize
 	}
-	code, at, err := r.codeOf(callC)
+	code, at, err := r.codeOf(r.port.tlsReader)
 	if err != nil {
 		return 0
 	}
-	return r.readsTLS(code, at)
+	return r.port.tls(r, code, at)
 }
 
 // readsTLS is the offset from the thread pointer of what the code at an address reads first by that: in the instruction

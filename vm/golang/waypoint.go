@@ -18,27 +18,26 @@ const waypointNote = "found by where Go called C"
 // the call in runtime.asmcgocall. That went to the system stack where g0 says, so that its place is known; what is
 // there is checked. Of C that called Go meanwhile the frame of runtime.cgocallback says what g0 said, which is also
 // where runtime.mcall began if that Go waits.
-// Source: runtime/asm_amd64.s.
 func (r *Runtime) Waypoints(t *snapshot.Thread, frames []unwind.Frame, memory mem.Reader) []unwind.Waypoint {
 	v := view.Over(memory, nil, r.budget)
 	entered, ok := r.enteredC(t, frames, &v)
 	if !ok {
 		return nil
 	}
-	arch := regs.AMD64
-	for _, room := range []uint64{16, 64} { // 64 up to Go 1.21
+	arch := r.port.arch
+	for _, room := range r.port.entered {
 		sp := mem.Addr((entered - room) &^ 15)
-		pc, err := v.Word(sp - 8)
-		if err != nil || r.name(mem.Addr(pc)-1) != callC {
+		pc, ok := r.port.calledC(r, sp, &v)
+		if !ok {
 			continue
 		}
-		call := unwind.Frame{PC: mem.Addr(pc), SP: sp}
+		call := unwind.Frame{PC: pc, SP: sp}
 		if _, err := r.crossCallC(&call, &v); err != nil {
 			continue
 		}
 		next := regs.New(arch)
 		next.Set(arch.SP, uint64(sp))
-		next.Set(arch.PC, pc)
+		next.Set(arch.PC, uint64(pc))
 		return []unwind.Waypoint{{Registers: next, Note: waypointNote}}
 	}
 	return nil
@@ -46,7 +45,7 @@ func (r *Runtime) Waypoints(t *snapshot.Thread, frames []unwind.Frame, memory me
 
 // enteredC is the stack pointer from which the C that the last of frames is in was called, on the system stack.
 func (r *Runtime) enteredC(t *snapshot.Thread, frames []unwind.Frame, v *view.View) (uint64, bool) {
-	if t.Arch != regs.AMD64 || r.m.Machine() != machineAMD64 {
+	if r.port == nil || t.Arch != r.port.arch {
 		return 0, false
 	}
 	for i := len(frames) - 1; i >= 0; i-- {
@@ -54,11 +53,10 @@ func (r *Runtime) enteredC(t *snapshot.Thread, frames []unwind.Frame, v *view.Vi
 		case callC: // it is outside of that
 			return 0, false
 		case callGo:
-			const frame = 24 + 8 // of runtime.cgocallback, and the frame pointer that it saves
-			sp, err := v.Word(frames[i].CFA - 8 - frame)
+			sp, err := v.Word(offset(frames[i].CFA, r.port.frame.sp-r.port.frame.size))
 			return sp, err == nil && frames[i].CFA != 0
 		case leave: // crossLeave went on from there by a frame of runtime.cgocallback
-			sp, err := v.Word(frames[i].SP + 8)
+			sp, err := v.Word(offset(frames[i].SP+r.port.left, r.port.frame.sp))
 			return sp, err == nil
 		}
 	}

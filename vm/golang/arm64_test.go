@@ -1,0 +1,101 @@
+package golang
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+)
+
+// instructions is code of arm64, as an assembler gave it.
+func instructions(words ...uint32) (code []byte) {
+	for _, w := range words {
+		code = binary.LittleEndian.AppendUint32(code, w)
+	}
+	return code
+}
+
+// gogo is what Go 1.26 has of it from the call of runtime.save_g on.
+var gogo = instructions(
+	0x94000fcf, // bl runtime.save_g
+	0xf94000a0, // ldr x0, [x5]
+	0x9100001f, // mov sp, x0
+	0xf94014bd, // ldr x29, [x5, #40]
+	0xf94010be, // ldr x30, [x5, #32]
+	0xf9400cba, // ldr x26, [x5, #24]
+	0xf90000bf, // str xzr, [x5]
+	0xf94004a6, // ldr x6, [x5, #8]
+	0xd61f00c0, // br x6
+)
+
+// TestResumesARM64: at each instruction of gogo behind the one that sets SP, PC, x29 and x30 of the goroutine are in
+// its gobuf or, once they were loaded, in registers; before it nothing leads there.
+func TestResumesARM64(t *testing.T) {
+	const buf, pc, fp, lr = 0x4000001000, 0x10040, 0x4000002ff8, 0x10980
+	saved := map[mem.Addr]uint64{buf + 8: pc, buf + 40: fp, buf + 32: lr}
+	word := func(a mem.Addr) (uint64, error) {
+		v, ok := saved[a]
+		if !ok {
+			t.Errorf("read %#x, which is no word that gogo has yet to load", a)
+		}
+		return v, nil
+	}
+	for i := range len(gogo) / 4 {
+		now := regs.New(regs.ARM64)
+		now.Set(5, buf)
+		for _, loaded := range []struct {
+			at int
+			r  regs.Reg
+			v  uint64
+		}{{4, regs.ARM64.FP, fp}, {5, regs.ARM64.LR, lr}, {8, 6, pc}} {
+			if i >= loaded.at {
+				now.Set(loaded.r, loaded.v)
+				delete(saved, map[int]mem.Addr{4: buf + 40, 5: buf + 32, 8: buf + 8}[loaded.at])
+			}
+		}
+		next, ok, err := resumedARM64(gogo[i*4:], &now, word)
+		if err != nil || ok != (i > 2) {
+			t.Fatalf("instruction %d: got %v, %v", i, ok, err)
+		}
+		if !ok {
+			continue
+		}
+		gotPC, _ := next.PC()
+		gotFP, _ := next.Get(regs.ARM64.FP)
+		gotLR, _ := next.Get(regs.ARM64.LR)
+		if gotPC != pc || gotFP != fp || gotLR != lr {
+			t.Errorf("instruction %d: got PC %#x, x29 %#x, x30 %#x", i, gotPC, gotFP, gotLR)
+		}
+	}
+	now := regs.New(regs.ARM64)
+	if _, ok, _ := resumedARM64(gogo[12:], &now, word); ok {
+		t.Error("x5 is not known, and yet it leads somewhere")
+	}
+	if _, ok, _ := resumedARM64(gogo[12:20], &now, word); ok {
+		t.Error("code that ends before the jump leads somewhere")
+	}
+}
+
+// TestReadsTPIDR: the place of a thread's g on arm64 is what runtime.load_g loads by the thread pointer.
+func TestReadsTPIDR(t *testing.T) {
+	const at, slot = 0x45d7c, 0x1e3fa8
+	r := &Runtime{memory: mem.NewOverlay(nil, mem.Range{Start: slot, Data: []byte{0x30, 1, 0, 0, 0, 0, 0, 0}})}
+	const mrs, load = 0xd53bd040, 0xf87b681c // mrs x0, tpidr_el0; ldr x28, [x0, x27]
+	for _, c := range []struct {
+		what string
+		code []byte
+		want int64
+	}{
+		{"a constant", instructions(0x39c3f760, mrs, 0xd280021b, load), 16},
+		{"a long constant", instructions(mrs, 0xd2a0003b, 0xf280021b, load), 1<<16 + 16},
+		{"a word of the loader", instructions(mrs, 0xd0000cfb, 0xf947d77b, load), 0x130},
+		{"nothing by the thread pointer", instructions(0xd280021b, load), 0},
+		{"another register", instructions(mrs, 0xd280021a, load), 0},
+		{"cut", instructions(mrs, 0xd280021b)[:6], 0},
+	} {
+		if got := r.readsTPIDR(c.code, at); got != c.want {
+			t.Errorf("%s: got %#x, want %#x", c.what, got, c.want)
+		}
+	}
+}
