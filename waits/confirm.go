@@ -41,7 +41,8 @@ func (g *Graph) Holds(pid int) []Hold {
 // blocked in before, its wait for a lock that is [Lock.Instant] goes on.
 func (f *Facts) ConfirmCall(tid int, sp, pc mem.Addr) {
 	if t := f.Thread(tid); t != nil {
-		t.inCall = t.First.Blocked && t.First.Call.SP == sp && t.First.Call.PC == pc
+		t.inCall = t.First.Blocked && t.First.Call.SP == sp &&
+			InCall(t.Process.Arch, t.First.Call.PC, pc)
 	}
 }
 

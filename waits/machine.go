@@ -12,6 +12,8 @@ type machine struct {
 	// call is the length of the instruction that makes a system call; isCall recognises it.
 	call   mem.Addr
 	isCall func(b []byte) bool
+	// stepsBack says that in a stop PC is already at that instruction again, if the call goes on when the thread does.
+	stepsBack bool
 	// loads reads the number of a call out of the bytes before the end of that instruction, numberBytes of them.
 	loads func(b []byte) (number int64, ok bool)
 	// generic is how the code of glibc's syscall(2) ends, with that instruction; "" where it looks like other code.
@@ -19,6 +21,13 @@ type machine struct {
 	// called reports whether a call of a function ends where b does, callBytes of it.
 	called func(b []byte) bool
 	frame  contextLayout
+}
+
+// InCall reports whether a thread of that architecture ("amd64") that a stop found at pc is in the call from which it was
+// to return to call, by what the kernel does to PC.
+func InCall(arch string, call, pc mem.Addr) bool {
+	m := machines[arch]
+	return pc == call || m.stepsBack && pc+m.call == call
 }
 
 // Bytes that are read for the functions of a machine.
@@ -58,8 +67,10 @@ var machines = map[string]machine{
 	"386": {called: calledX86},
 	"arm64": {
 		call: 4, isCall: func(b []byte) bool { return string(b) == "\x01\x00\x00\xd4" }, loads: loadsARM64,
-		generic: "\xe6\x03\x07\xaa\x01\x00\x00\xd4", // mov x6, x7; svc #0
-		called:  calledARM64,
+		// Source: do_signal in linux/arch/arm64/kernel/signal.c.
+		stepsBack: true,
+		generic:   "\xe6\x03\x07\xaa\x01\x00\x00\xd4", // mov x6, x7; svc #0
+		called:    calledARM64,
 		// Source: struct ucontext and struct sigcontext of linux/arch/arm64/include/uapi/asm: fault_address from byte
 		// 176 on, x0 to x30, sp, pc, pstate. Programs run with the mode and the masks of pstate 0.
 		frame: contextLayout{size: 184 + 34*8, args: [6]int{184, 184 + 8, 184 + 16, 184 + 24, 184 + 32, 184 + 40},

@@ -3,6 +3,8 @@ package waits
 import (
 	"encoding/binary"
 	"testing"
+
+	"github.com/fpstack/fpstack/mem"
 )
 
 // instructions is code of arm64, at the end of n bytes.
@@ -43,6 +45,23 @@ func TestInstructionsOfARM64(t *testing.T) {
 }
 
 // TestContextsOfMachines: the fields of a context lie apart, and within what is looked at.
+func TestInCall(t *testing.T) {
+	const call = 0x7ead4 // behind the instruction
+	for _, c := range []struct {
+		arch string
+		pc   mem.Addr
+		want bool
+	}{
+		{"amd64", call, true}, {"amd64", call - 2, false}, // the kernel steps back after the stop
+		{"arm64", call, true}, {"arm64", call - 4, true}, {"arm64", call - 8, false}, {"arm64", call + 4, false},
+		{"", call, true}, {"", call - 4, false},
+	} {
+		if got := InCall(c.arch, call, c.pc); got != c.want {
+			t.Errorf("%q at %#x: got %v", c.arch, uint64(c.pc), got)
+		}
+	}
+}
+
 func TestContextsOfMachines(t *testing.T) {
 	for name, m := range machines {
 		f := m.frame

@@ -133,7 +133,7 @@ func (w *Processes) Learn(pid int, walk *dump.Walk, batch *snapshot.Snapshot) {
 		pc, _ := t.Registers.PC()
 		sp, _ := t.Registers.SP()
 		if err == nil {
-			w.Facts.Confirm(h, uint32(owner) == h.Owner && pc == h.PC && sp == h.SP)
+			w.Facts.Confirm(h, uint32(owner) == h.Owner && waits.InCall(t.Arch.Name, h.PC, pc) && sp == h.SP)
 		}
 	}
 	if p := w.Facts.Process(pid); p != nil {
