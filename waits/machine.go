@@ -23,8 +23,8 @@ type machine struct {
 	frame  contextLayout
 }
 
-// InCall reports whether a thread of that architecture ("amd64") that a stop found at pc is in the call from which it was
-// to return to call, by what the kernel does to PC.
+// InCall reports whether a thread of that architecture ("amd64") that a stop found at pc is in the call from which it
+// was to return to call, by what the kernel does to PC.
 func InCall(arch string, call, pc mem.Addr) bool {
 	m := machines[arch]
 	return pc == call || m.stepsBack && pc+m.call == call
