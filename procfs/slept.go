@@ -16,12 +16,17 @@ import (
 type Slept struct {
 	root string
 	now  time.Duration         // 0 if not known
+	up   time.Duration         // since boot, 0 if not known
 	took map[int]time.Duration // by CPU
 }
 
 // NewSlept reads below root what time it is, and what was taken from CPUs.
 func NewSlept(root string) *Slept {
 	s := &Slept{root: root, took: map[int]time.Duration{}}
+	up, _, _ := bytes.Cut(Read(root+"/uptime", 128), []byte(" "))
+	if seconds, err := strconv.ParseFloat(string(up), 64); err == nil && seconds > 0 && seconds < 1e9 {
+		s.up = time.Duration(seconds * 1e9)
+	}
 	s.now, _ = ranLast(Read(root+"/thread-self/sched", 4096))
 	for line := range bytes.Lines(Read(root+"/stat", 1<<20)) {
 		f := bytes.Fields(line)
@@ -56,6 +61,17 @@ func (s *Slept) Of(pid, tid int) time.Duration {
 		return 0
 	}
 	return max(0, s.now-last-took)
+}
+
+// Since is by when a thread of process pid had fallen asleep for as long as it has not run, in ticks after boot as
+// [Stat.Start]; 0 if that is not known. The kernel's clock of CPUs and that since boot may differ by a thousandth.
+func (s *Slept) Since(pid, tid int) uint64 {
+	slept := s.Of(pid, tid)
+	by := s.up - slept + slept/1000 + 2*time.Second/TicksPerSecond
+	if slept == 0 || s.up == 0 || by < 0 {
+		return 0
+	}
+	return uint64(by / (time.Second / TicksPerSecond))
 }
 
 // ranLast is when a thread ran last, as the text of its sched has it; false where it never did on its CPU.

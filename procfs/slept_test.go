@@ -42,8 +42,22 @@ func TestSlept(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := NewSlept(root).Of(7, 7); got != row.want {
+			s := NewSlept(root)
+			if got := s.Of(7, 7); got != row.want {
 				t.Errorf("got %v, want %v", got, row.want)
+			}
+			if got := s.Since(7, 7); got != 0 {
+				t.Errorf("asleep since tick %d of a machine whose time is not known", got)
+			}
+			if err := os.WriteFile(filepath.Join(root, "uptime"), []byte("200.50 7.00\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			want := uint64(0)
+			if row.want > 0 { // 0.02 s and a thousandth later
+				want = uint64((200520*time.Millisecond - row.want + row.want/1000) / (10 * time.Millisecond))
+			}
+			if got := NewSlept(root).Since(7, 7); got != want {
+				t.Errorf("asleep since tick %d, want %d", got, want)
 			}
 		})
 	}

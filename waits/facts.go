@@ -77,10 +77,14 @@ type Thread struct {
 	Comm    string // any bytes
 	Name    string // that its language has for it, "" for none; any bytes
 	State   byte   // R S D T t Z X I as /proc/TID/stat says; 0 unknown
-	Start   uint64 // when it began, ticks after boot
+	Start   uint64 // when it began, ticks after boot; 0 unknown
 	Wchan   string // the kernel's function it sleeps in, "" if unknown or not read
 	// First and Last are the readings that enclose all that was read of it. Last is zero until it was read.
 	First, Last Reading
+	// Asleep is by when it had fallen asleep, ticks after boot: it has not run since. 0 unknown, or not read, as
+	// HasAsleep says.
+	Asleep    uint64
+	HasAsleep bool
 	// Stack is the names of the functions on its stack, innermost first, nil if the stack was not walked. A function
 	// without a name is "".
 	Stack []string

@@ -15,13 +15,15 @@ type Need struct {
 	Owners []int
 	// Inner are the same in the pid namespace of a process.
 	Inner map[int][]int
+	// Asleep are threads of which it is to be known since when they have slept.
+	Asleep []int
 	// Files are facts about descriptors.
 	Files FileNeed
 }
 
 // Empty reports whether nothing is needed.
 func (n *Need) Empty() bool {
-	return len(n.Lines) == 0 && len(n.Owners) == 0 && len(n.Inner) == 0 && n.Files.empty()
+	return len(n.Lines) == 0 && len(n.Owners) == 0 && len(n.Inner) == 0 && len(n.Asleep) == 0 && n.Files.empty()
 }
 
 // memory asks for the n bytes at addr of the memory of process pid.

@@ -76,15 +76,60 @@ func (s *study) held(f *futexCall, w *Wait, id uint32, addr mem.Addr) {
 		return
 	}
 	if w.Object.Key.Class == Private && owner.Process.Space != f.p.Space {
-		w.Certainty, w.Lost, w.Forked = s.sure(f, addr, nil), int(id), true
-		w.Note = fmt.Sprintf("locked by thread %d when the process was forked, never unlocked here", id)
+		s.foreignOwner(f, w, owner)
+		w.Certainty, w.Lost = s.sure(f, addr, nil), int(id)
 		return
+	}
+	if s.asleepBefore(f.t, owner) && !kernelClears(w.Object.Kind) {
+		s.again[w.Object.Key] = true
 	}
 	w.Wakers = []Waker{{owner.Process.PID, owner.TID}}
 	if f.t.confirmed {
 		w.Evidence = append(w.Evidence, "the same again while the threads were stopped")
 	}
 	w.Certainty = s.sure(f, addr, owner)
+}
+
+// foreignOwner says who holds a lock in memory of one process if owner, who has the id in its word, is of another: a
+// thread that was there when the process was forked, or one that has exited and whose id was used again since. The ids
+// of a machine are not used up within a tick, so that who began in the same one was there.
+func (s *study) foreignOwner(f *futexCall, w *Wait, owner *Thread) {
+	if own := s.facts.Thread(f.p.PID); own != nil && own.Start != 0 && owner.Start > own.Start {
+		w.Note = fmt.Sprintf("held by thread %d, which has exited", owner.Inner)
+		return
+	}
+	w.Forked = true
+	w.Note = fmt.Sprintf("locked by thread %d when the process was forked, never unlocked here", owner.Inner)
+}
+
+// kernelClears reports whether the kernel marks the word of such a lock when its owner ends.
+func kernelClears(k Kind) bool { return k == kindRobustMutex || k == kindPiMutex || k == kindThreadEnd }
+
+// asleepBefore reports whether t is known to have slept since before owner began. It is false too while it asks for
+// what it takes to know.
+func (s *study) asleepBefore(t, owner *Thread) bool {
+	switch {
+	case t.Start == 0 || owner.Start <= t.Start:
+		return false
+	case !t.HasAsleep:
+		s.need.Asleep = append(s.need.Asleep, t.TID)
+		return false
+	}
+	return t.Asleep != 0 && t.Asleep < owner.Start
+}
+
+// usedAgain takes back who owns a lock that somebody has waited for since before that thread began. It may have
+// overtaken who was woken for it and gave up, or an earlier thread of its id has ended with the lock: nothing tells.
+func (s *study) usedAgain(waits []Wait) {
+	for i := range waits {
+		w := &waits[i]
+		if w.word == 0 || len(w.Wakers) == 0 || !s.again[w.Object.Key] {
+			continue
+		}
+		w.Unlisted = fmt.Sprintf("held by thread %d, or by an earlier one of that id which has exited: "+
+			"a thread has waited for it since before %[1]d began", w.Wakers[0].TID)
+		w.Mode, w.Wakers, w.Certainty, w.word = Unknown, nil, Possible, 0
+	}
 }
 
 // sure is how certain it is that owner, nil for one that is gone, holds what the word at addr says: the word must have

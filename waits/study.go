@@ -9,18 +9,20 @@ const maxThreads = 1 << 22
 type study struct {
 	facts *Facts
 	need  Need
-	ofSet bool // it is at one of several descriptors that a thread waits for
+	again map[Key]bool // locks whose owner may have the id of an earlier one: see usedAgain
+	ofSet bool         // it is at one of several descriptors that a thread waits for
 }
 
 // Study says what each blocked thread of f waits for, in the order of f, and what is to be read to say more. It is
 // called again when that was read: an empty need means that the waits are all that can be known.
 func Study(f *Facts) (waits []Wait, need Need) {
-	s := &study{facts: f}
+	s := &study{facts: f, again: map[Key]bool{}}
 	threads := f.blocked()
 	waits = make([]Wait, len(threads))
 	for i, t := range threads {
 		s.thread(t, &waits[i])
 	}
+	s.usedAgain(waits)
 	s.belowHandlers(waits)
 	s.byHandlers(waits)
 	s.need.tidy()

@@ -22,6 +22,7 @@ type drawn struct {
 	moves  map[int]bool // threads that run between their two readings
 	wakes  map[int]bool // threads that are woken between them and have not run
 	again  map[int]bool // threads that were read a second time, and whether with their calls
+	asleep map[int]uint64 // see Thread.Asleep
 	reads  int
 }
 
@@ -96,6 +97,10 @@ func (d *drawn) Read(_ context.Context, f *Facts, n Need) error {
 	}
 	for _, id := range n.Owners {
 		f.Gone(0, id)
+	}
+	for _, tid := range n.Asleep {
+		t := f.Thread(tid)
+		t.Asleep, t.HasAsleep = d.asleep[tid], true
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/procfs"
 	"github.com/fpstack/fpstack/tests/harness"
 )
 
@@ -302,6 +303,121 @@ int main(void) {
 	}
 	checkWaits(t, l, []string{`held by thread 301, which was not inspected`}, `has exited`,
 		"-p", strings.TrimSpace(string(below)))
+}
+
+// TestWaitsForAThreadIDUsedAgain: of a thread that ended with a mutex locked another one has the id since, in a process
+// of its own or in the same one.
+func TestWaitsForAThreadIDUsedAgain(t *testing.T) {
+	asRoot(t)
+	path := harness.Compile(t, "gcc", "again.c", `#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int id, met;
+static void *takes(void *at) { pthread_mutex_lock(&lock); id = gettid(); return NULL; }
+static void *wants(void *at) { return pthread_mutex_lock(&lock), NULL; }
+static void *stays(void *at) {
+	if (gettid() != id)
+		return NULL;
+	met = 1;
+	for (;;)
+		pause();
+}
+static void next_is_id(void) {
+	int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY);
+	dprintf(fd, "%d", id - 1);
+	close(fd);
+}
+int main(int n, char **how) {
+	pthread_t t, w;
+	char c;
+	pthread_create(&t, NULL, takes, NULL);
+	pthread_join(t, NULL);
+	pthread_create(&w, NULL, wants, NULL);
+	write(1, "R\n", 2);
+	read(0, &c, 1);
+	for (int tries = 0; !met && tries < 100; tries++) {
+		next_is_id();
+		if (strcmp(how[1], "thread") == 0) {
+			pthread_create(&t, NULL, stays, NULL);
+			usleep(10000);
+			continue;
+		}
+		int child = fork();
+		if (child == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				pause();
+		}
+		met = child == id;
+	}
+	puts(met ? "R" : "no id was used again");
+	fflush(stdout);
+	pause();
+}`, "again", "-pthread")
+	for _, c := range []struct{ who, want, never string }{
+		{"process", `waits for mutex 0x\w+, held by thread \d+, which has exited$`, `forked|never unlocked`},
+		{"thread", `waits for mutex 0x\w+; held by thread \d+, or by an earlier one of that id which has exited`,
+			`held by \d+ "|^deadlock`},
+	} {
+		t.Run(c.who, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(installed(t, "unshare"), "--pid", "--fork", "--kill-child", "--mount-proc", path, c.who)
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := &locked{launch(t, cmd).ready(t), map[string]string{}}
+			below, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", l.pid))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pid := strings.TrimSpace(string(below))
+			if c.who == "thread" {
+				sleepsForSure(t, pid)
+			} else { // ids of one tick are not told apart
+				time.Sleep(50 * time.Millisecond)
+			}
+			in.Write([]byte("x"))
+			l.ready(t)
+			checkWaits(t, l, []string{c.want}, c.never, "-p", pid)
+		})
+	}
+}
+
+// sleepsForSure waits until any CPU's clock shows that the last thread of the process has slept for some time. They leave
+// out what interrupts and a host took since the start.
+func sleepsForSure(t *testing.T, pid string) {
+	t.Helper()
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var behind time.Duration // one clock at most
+	for line := range strings.Lines(string(procfs.Read("/proc/stat", 1<<20))) {
+		if f := strings.Fields(line); len(f) > 8 && strings.HasPrefix(f[0], "cpu") && f[0] != "cpu" {
+			took := time.Duration(0)
+			for _, count := range f[6:9] {
+				ticks, _ := strconv.Atoi(count)
+				took += time.Duration(ticks) * time.Second / procfs.TicksPerSecond
+			}
+			behind = max(behind, took)
+		}
+	}
+	tid := slices.Max(threadsOf(n))
+	for range 300 {
+		if procfs.NewSlept("/proc").Of(n, tid) > behind+200*time.Millisecond {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Skip("a clock that tells for how long a thread has slept is not here")
 }
 
 // TestWaitsForTheLoader: a constructor that does not end keeps the loader's lock, for which a second dlopen waits.

@@ -188,6 +188,9 @@ func (w *Reader) Read(ctx context.Context, f *waits.Facts, n waits.Need) error {
 		}
 		w.owner(f, tid)
 	}
+	if err := w.asleep(ctx, f, n.Asleep); err != nil {
+		return err
+	}
 	for pid, ids := range n.Inner {
 		w.inner(f, pid, ids)
 	}

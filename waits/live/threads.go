@@ -82,6 +82,22 @@ func (w *Reader) Again(ctx context.Context, threads []*waits.Thread, calls bool)
 	return ctx.Err()
 }
 
+// asleep reads since when those threads have slept.
+func (w *Reader) asleep(ctx context.Context, f *waits.Facts, tids []int) error {
+	if len(tids) == 0 {
+		return nil
+	}
+	clock := procfs.NewSlept(w.root)
+	for _, tid := range tids {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t := f.Thread(tid)
+		t.Asleep, t.HasAsleep = clock.Since(t.Process.PID, tid), true
+	}
+	return nil
+}
+
 // lines reads lines of the memory of a process, neighbours by one call.
 func (w *Reader) lines(out *waits.Process, wanted []mem.Addr) {
 	if out == nil {
