@@ -3,7 +3,7 @@ package cmd
 import (
 	"compress/gzip"
 	"context"
-	"encoding/json"
+	"encoding/gob"
 	"flag"
 	"io"
 	"os"
@@ -32,7 +32,7 @@ func TestRecordCase(t *testing.T) {
 		t.Fatal(err)
 	}
 	z := gzip.NewWriter(f)
-	if err := json.NewEncoder(z).Encode(c); err != nil {
+	if err := gob.NewEncoder(z).Encode(c); err != nil {
 		t.Fatal(err)
 	}
 	if err := z.Close(); err != nil {

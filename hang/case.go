@@ -37,9 +37,9 @@ type Case struct {
 
 // Trigger is why a case was captured.
 type Trigger struct {
-	Kind  TriggerKind
-	After time.Duration // the limit that was reached, 0 for none
-	Note  string        // such as the name of the signal; "" for nothing
+	Kind  TriggerKind   `json:"kind"`
+	After time.Duration `json:"after_ns,omitempty"` // the limit that was reached, 0 for none
+	Note  string        `json:"note,omitempty"`     // such as the name of the signal; "" for nothing
 }
 
 // TriggerKind is what made us capture.
@@ -58,60 +58,61 @@ const (
 
 // Process is what the kernel shows of one process without a stop.
 type Process struct {
-	PID, Parent int
-	Session     int
-	Name        string // comm
-	Exe         string
-	Args        []string
-	Dir         string // its working directory
-	State       string // one letter of /proc/PID/stat
-	User        uint32
-	Started     time.Time
-	Start       uint64        // the same in ticks after boot: it tells a process from another that got its id
-	CPU         time.Duration // of all its threads, those that ended too
-	ChildCPU    time.Duration // of children that it waited for
-	Threads     int
-	Memory      uint64 // resident bytes
+	PID      int           `json:"pid"`
+	Parent   int           `json:"parent,omitempty"`
+	Session  int           `json:"session,omitempty"`
+	Name     string        `json:"name,omitempty"` // comm
+	Exe      string        `json:"exe,omitempty"`
+	Args     []string      `json:"args"`
+	Dir      string        `json:"cwd,omitempty"`   // its working directory
+	State    string        `json:"state,omitempty"` // one letter of /proc/PID/stat
+	User     uint32        `json:"user"`
+	Started  time.Time     `json:"started,omitzero"`
+	Start    uint64        `json:"-"`            // the same in ticks after boot: it tells a process from another that got its id
+	CPU      time.Duration `json:"cpu_ns"`       // of all its threads, those that ended too
+	ChildCPU time.Duration `json:"child_cpu_ns"` // of children that it waited for
+	Threads  int           `json:"threads"`
+	Memory   uint64        `json:"memory_bytes"` // resident bytes
 	// Variables are the names in its environment, without the values.
-	Variables []string
-	Lines     []string // further facts for a person: open pipes and sockets, limits
+	Variables []string `json:"variables,omitempty"`
+	Lines     []string `json:"facts,omitempty"` // further facts for a person: open pipes and sockets, limits
 	// Jobserver is the pipe or FIFO by which make hands out tokens to it: "pipe:[123]", a path; "" for none.
-	Jobserver string
+	Jobserver string `json:"jobserver,omitempty"`
 	// LastOutput is the last line of the file that its standard output is, "" if that is no file.
-	LastOutput string
+	LastOutput string `json:"last_output,omitempty"`
 	// LockedFiles are files that it has open and another process has locked.
-	LockedFiles []LockedFile
+	LockedFiles []LockedFile `json:"locked_files,omitempty"`
 	// Fuse says that it has /dev/fuse open: it answers for a file system.
-	Fuse bool
+	Fuse bool `json:"fuse,omitempty"`
 	// Backend is what it does as a process of a database, by its title.
-	Backend Backend
+	Backend Backend `json:"backend,omitempty"`
 }
 
 // Killed is a process that a signal ended.
 type Killed struct {
-	PID    int
-	Name   string
-	Signal string
-	Seen   time.Time
+	PID    int       `json:"pid"`
+	Name   string    `json:"name,omitempty"`
+	Signal string    `json:"signal"`
+	Seen   time.Time `json:"seen,omitzero"`
 }
 
 // Core is the core file of one process, or why there is none.
 type Core struct {
-	PID     int
-	File    string // its path in the report, "" if there is none
-	Size    int64  // bytes, holes included
-	Written int64  // bytes of memory that it has
-	Left    int64  // bytes that belong into it and are not there, 0 mostly
-	Unread  int64  // bytes that could not be read, and look like zeros
-	Stopped time.Duration
+	PID     int           `json:"pid"`
+	File    string        `json:"file,omitempty"`           // its path in the report, "" if there is none
+	Size    int64         `json:"size_bytes"`               // bytes, holes included
+	Written int64         `json:"written_bytes"`            // bytes of memory that it has
+	Left    int64         `json:"left_out_bytes,omitempty"` // bytes that belong into it and are not there, 0 mostly
+	Unread  int64         `json:"unread_bytes,omitempty"`   // bytes that could not be read, and look like zeros
+	Stopped time.Duration `json:"stopped_ns"`
 	// Problem says why there is none, why it is cut, or what else is wrong with it; "" mostly.
-	Problem string
+	Problem string `json:"problem,omitempty"`
 }
 
 // LockedFile is an open file on which another process has a lock.
 type LockedFile struct {
-	Path   string
-	Holder int
+	Path   string `json:"path"`
+	Holder int    `json:"holder"`
 }
 
 // Moment is all processes at one time.
@@ -140,33 +141,38 @@ type Span struct{ Before, After Counters }
 
 // Counters are what the kernel counts of a thread.
 type Counters struct {
-	CPU, Delay            time.Duration // ran, and waited for a CPU
-	System                time.Duration // the part of CPU in the kernel, in steps of 10 ms
-	NoDelay               bool          // Delay is not known
-	Voluntary, Preemptive uint64        // switches
-	Start                 uint64        // when the thread began, ticks after boot, 0 if unknown: ids are used again
-	Slept                 time.Duration // how long it had not run at least, of the first moment alone; 0 if unknown
-	Time                  time.Time     // of the reading
+	CPU        time.Duration `json:"cpu_ns"`
+	Delay      time.Duration `json:"-"`         // ran, and waited for a CPU
+	System     time.Duration `json:"system_ns"` // the part of CPU in the kernel, in steps of 10 ms
+	NoDelay    bool          `json:"-"`         // Delay is not known
+	Voluntary  uint64        `json:"voluntary"`
+	Preemptive uint64        `json:"preemptive"`            // switches
+	Start      uint64        `json:"start_ticks,omitempty"` // when the thread began, ticks after boot, 0 if unknown: ids are used again
+	Slept      time.Duration `json:"slept_ns,omitempty"`    // how long it had not run at least, of the first moment alone; 0 if unknown
+	Time       time.Time     `json:"time,omitzero"`         // of the reading
 }
 
 // Activity is what moved between the first moment and the last.
 type Activity struct {
-	Network, IO, Output uint64     // bytes
-	Commands            []string   // that had not been seen before
-	Repeats             []string   // that were started once more, those that were most often first
-	Began               int        // processes
-	Executed            []Executed // processes of the tree
-	Ended               []Ended    // roots
+	Network  uint64     `json:"network_bytes"`
+	IO       uint64     `json:"io_bytes"`
+	Output   uint64     `json:"output_bytes"`       // bytes
+	Commands []string   `json:"commands"`           // that had not been seen before
+	Repeats  []string   `json:"repeats,omitempty"`  // that were started once more, those that were most often first
+	Began    int        `json:"began"`              // processes
+	Executed []Executed `json:"executed,omitempty"` // processes of the tree
+	Ended    []Ended    `json:"ended,omitempty"`    // roots
 }
 
 // Executed is a process that became another program: execve(2).
 type Executed struct {
-	PID       int
-	Name, Now string // the kernel's, before and since
+	PID  int    `json:"pid"`
+	Name string `json:"name,omitempty"`
+	Now  string `json:"now,omitempty"` // the kernel's, before and since
 }
 
 // Ended is a process that ended.
 type Ended struct {
-	PID  int
-	Name string // the kernel's
+	PID  int    `json:"pid"`
+	Name string `json:"name,omitempty"` // the kernel's
 }

@@ -2,7 +2,7 @@ package hang_test
 
 import (
 	"compress/gzip"
-	"encoding/json"
+	"encoding/gob"
 	"flag"
 	"fmt"
 	"os"
@@ -17,15 +17,15 @@ var update = flag.Bool("update", false, "rewrite the expected verdicts")
 
 // TestRecordedCases judges the cases that tests/hang recorded of real jobs.
 func TestRecordedCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.json.gz")
+	files, err := filepath.Glob("testdata/*.gob.gz")
 	if err != nil || len(files) < 18 {
 		t.Fatalf("got %d recorded cases, %v, want 18 or more", len(files), err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".json.gz"), func(t *testing.T) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".gob.gz"), func(t *testing.T) {
 			t.Parallel()
 			got := shown(hang.Judge(recorded(t, file)))
-			golden := strings.TrimSuffix(file, ".json.gz") + ".txt"
+			golden := strings.TrimSuffix(file, ".gob.gz") + ".txt"
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -56,7 +56,7 @@ func recorded(t testing.TB, file string) *hang.Case {
 		t.Fatal(err)
 	}
 	c := &hang.Case{}
-	if err := json.NewDecoder(z).Decode(c); err != nil {
+	if err := gob.NewDecoder(z).Decode(c); err != nil {
 		t.Fatal(err)
 	}
 	return c

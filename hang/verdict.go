@@ -10,18 +10,18 @@ import (
 // Verdict is what a Case shows: whether the processes hang, and why. Its texts are for a person, with names of the
 // target quoted and escaped.
 type Verdict struct {
-	Kind Kind
+	Kind Kind `json:"kind"`
 	// Sentence is the verdict in one line.
-	Sentence string
+	Sentence string `json:"sentence"`
 	// Because is the evidence, what matters most first, a line each.
-	Because []string
+	Because []string `json:"because"`
 	// Culprit is the thread that somebody should look at first, nil if there is none.
-	Culprit *Culprit
+	Culprit *Culprit `json:"-"`
 	// Tests are those of test runners that run, that of the culprit first; nil for none that shows.
-	Tests   []testcase.Test
-	Threads []Judged // all, in the order of the Case's last moment
+	Tests   []testcase.Test `json:"tests,omitempty"`
+	Threads []Judged        `json:"-"` // all, in the order of the Case's last moment
 	// Lacks are what could not be captured and why: what the verdict does not know.
-	Lacks []string
+	Lacks []string `json:"lacks"`
 }
 
 // Kind is the class of a verdict. Its text is that of hang.json.
@@ -43,18 +43,20 @@ func (k Kind) Hung() bool { return k == Deadlock || k == Waiting || k == Halted 
 
 // Culprit is the thread to look at first.
 type Culprit struct {
-	PID, TID int
-	Process  string
+	PID     int    `json:"pid"`
+	TID     int    `json:"tid,omitempty"`
+	Process string `json:"process,omitempty"`
 	// Frame is the first of its frames that is the user's own: not of libc, a runtime or a test runner. nil if none is.
-	Frame *profile.Frame
+	Frame *profile.Frame `json:"-"`
 }
 
 // Judged is one thread and its class.
 type Judged struct {
-	PID, TID int
-	Class    Class
-	Why      string        // the counters that say so, for a person
-	CPU      time.Duration // that it took between the moments
+	PID   int           `json:"pid"`
+	TID   int           `json:"tid"`
+	Class Class         `json:"class"`
+	Why   string        `json:"why,omitempty"` // the counters that say so, for a person
+	CPU   time.Duration `json:"cpu_ns"`        // that it took between the moments
 }
 
 // Class is what a thread did between the first moment and the last.

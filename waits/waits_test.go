@@ -19,9 +19,9 @@ import (
 type drawn struct {
 	memory map[mem.Addr]byte
 	facts  *Facts
-	moves  map[int]bool // threads that run between their two readings
-	wakes  map[int]bool // threads that are woken between them and have not run
-	again  map[int]bool // threads that were read a second time, and whether with their calls
+	moves  map[int]bool   // threads that run between their two readings
+	wakes  map[int]bool   // threads that are woken between them and have not run
+	again  map[int]bool   // threads that were read a second time, and whether with their calls
 	asleep map[int]uint64 // see Thread.Asleep
 	reads  int
 }

@@ -19,12 +19,12 @@ import (
 
 // Test is one that runs.
 type Test struct {
-	Runner string // "pytest", "go test", "gtest", "cargo test", "node:test", "jest", "unittest", "JUnit 5", "TestNG"
+	Runner string `json:"runner"` // "pytest", "go test", "gtest", "cargo test", "node:test", "jest", "unittest", "JUnit 5", "TestNG"
 	// Name is the test's as its runner takes it to run it alone, as far as that is known: any bytes of the target.
-	Name string
-	File string // "" if unknown
-	Line int    // where it is, 0 if unknown
-	TID  int    // the thread that runs it, 0 if none does
+	Name string `json:"name"`
+	File string `json:"file,omitempty"` // "" if unknown
+	Line int    `json:"line,omitempty"` // where it is, 0 if unknown
+	TID  int    `json:"tid,omitempty"`  // the thread that runs it, 0 if none does
 }
 
 // Process is what is known of a process without a stop.

@@ -81,7 +81,7 @@ func judge(t *testing.T, pid int) (first, text string, status int) {
 
 func record(t *testing.T, name string, pid int) {
 	t.Helper()
-	file, err := filepath.Abs("../../hang/testdata/" + strings.ReplaceAll(name, " ", "-") + ".json.gz")
+	file, err := filepath.Abs("../../hang/testdata/" + strings.ReplaceAll(name, " ", "-") + ".gob.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
