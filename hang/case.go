@@ -58,17 +58,18 @@ const (
 
 // Process is what the kernel shows of one process without a stop.
 type Process struct {
-	PID      int           `json:"pid"`
-	Parent   int           `json:"parent,omitempty"`
-	Session  int           `json:"session,omitempty"`
-	Name     string        `json:"name,omitempty"` // comm
-	Exe      string        `json:"exe,omitempty"`
-	Args     []string      `json:"args"`
-	Dir      string        `json:"cwd,omitempty"`   // its working directory
-	State    string        `json:"state,omitempty"` // one letter of /proc/PID/stat
-	User     uint32        `json:"user"`
-	Started  time.Time     `json:"started,omitzero"`
-	Start    uint64        `json:"-"`            // the same in ticks after boot: it tells a process from another that got its id
+	PID     int       `json:"pid"`
+	Parent  int       `json:"parent,omitempty"`
+	Session int       `json:"session,omitempty"`
+	Name    string    `json:"name,omitempty"` // comm
+	Exe     string    `json:"exe,omitempty"`
+	Args    []string  `json:"args"`
+	Dir     string    `json:"cwd,omitempty"`   // its working directory
+	State   string    `json:"state,omitempty"` // one letter of /proc/PID/stat
+	User    uint32    `json:"user"`
+	Started time.Time `json:"started,omitzero"`
+	// The same in ticks after boot: it tells a process from another that got its id
+	Start    uint64        `json:"-"`
 	CPU      time.Duration `json:"cpu_ns"`       // of all its threads, those that ended too
 	ChildCPU time.Duration `json:"child_cpu_ns"` // of children that it waited for
 	Threads  int           `json:"threads"`
@@ -146,10 +147,12 @@ type Counters struct {
 	System     time.Duration `json:"system_ns"` // the part of CPU in the kernel, in steps of 10 ms
 	NoDelay    bool          `json:"-"`         // Delay is not known
 	Voluntary  uint64        `json:"voluntary"`
-	Preemptive uint64        `json:"preemptive"`            // switches
-	Start      uint64        `json:"start_ticks,omitempty"` // when the thread began, ticks after boot, 0 if unknown: ids are used again
-	Slept      time.Duration `json:"slept_ns,omitempty"`    // how long it had not run at least, of the first moment alone; 0 if unknown
-	Time       time.Time     `json:"time,omitzero"`         // of the reading
+	Preemptive uint64        `json:"preemptive"` // switches
+	// When the thread began, ticks after boot, 0 if unknown: ids are used again
+	Start uint64 `json:"start_ticks,omitempty"`
+	// How long it had not run at least, of the first moment alone; 0 if unknown
+	Slept time.Duration `json:"slept_ns,omitempty"`
+	Time  time.Time     `json:"time,omitzero"` // of the reading
 }
 
 // Activity is what moved between the first moment and the last.

@@ -10,7 +10,8 @@ import (
 
 // TestIDsUsedAgain: an owner word has the id of a thread, which another one may have by now.
 func TestIDsUsedAgain(t *testing.T) {
-	const mine, again = "mutex 0x10000 held by 102", "held by thread 102, or by an earlier one of that id which has exited"
+	const mine = "mutex 0x10000 held by 102"
+	const again = "held by thread 102, or by an earlier one of that id which has exited"
 	for _, c := range []struct {
 		name    string
 		process int    // that thread 102 is of
@@ -40,7 +41,8 @@ func TestIDsUsedAgain(t *testing.T) {
 			waiter.Start, later.Start = c.own, 1000
 			threads := []*Thread{waiter, later}
 			if c.kind == kindRobust {
-				call := procfs.Syscall{Number: 202, Args: [6]uint64{heap, 0, waiters | 102}, SP: stack, PC: code + 0x800}
+				call := procfs.Syscall{Number: 202, Args: [6]uint64{heap, 0, waiters | 102}, SP: stack,
+					PC: code + 0x800}
 				waiter.First.Call, later.First.Call = call, call
 			}
 			if c.process == 100 {

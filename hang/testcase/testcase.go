@@ -19,7 +19,8 @@ import (
 
 // Test is one that runs.
 type Test struct {
-	Runner string `json:"runner"` // "pytest", "go test", "gtest", "cargo test", "node:test", "jest", "unittest", "JUnit 5", "TestNG"
+	// "pytest", "go test", "gtest", "cargo test", "node:test", "jest", "unittest", "JUnit 5", "TestNG"
+	Runner string `json:"runner"`
 	// Name is the test's as its runner takes it to run it alone, as far as that is known: any bytes of the target.
 	Name string `json:"name"`
 	File string `json:"file,omitempty"` // "" if unknown

@@ -391,8 +391,8 @@ int main(int n, char **how) {
 	}
 }
 
-// sleepsForSure waits until any CPU's clock shows that the last thread of the process has slept for some time. They leave
-// out what interrupts and a host took since the start.
+// sleepsForSure waits until any CPU's clock shows that the last thread of the process has slept for some time. Such
+// clocks leave out what interrupts and a host took since the start.
 func sleepsForSure(t *testing.T, pid string) {
 	t.Helper()
 	n, err := strconv.Atoi(pid)
