@@ -68,7 +68,7 @@ type Process struct {
 	State   string    `json:"state,omitempty"` // one letter of /proc/PID/stat
 	User    uint32    `json:"user"`
 	Started time.Time `json:"started,omitzero"`
-	// The same in ticks after boot: it tells a process from another that got its id
+	// Start is the same in ticks after boot: it tells a process from another that got its id.
 	Start    uint64        `json:"-"`
 	CPU      time.Duration `json:"cpu_ns"`       // of all its threads, those that ended too
 	ChildCPU time.Duration `json:"child_cpu_ns"` // of children that it waited for
@@ -142,15 +142,15 @@ type Span struct{ Before, After Counters }
 
 // Counters are what the kernel counts of a thread.
 type Counters struct {
-	CPU        time.Duration `json:"cpu_ns"`
-	Delay      time.Duration `json:"-"`         // ran, and waited for a CPU
+	CPU        time.Duration `json:"cpu_ns"`    // that it ran
+	Delay      time.Duration `json:"-"`         // that it waited for a CPU
 	System     time.Duration `json:"system_ns"` // the part of CPU in the kernel, in steps of 10 ms
 	NoDelay    bool          `json:"-"`         // Delay is not known
 	Voluntary  uint64        `json:"voluntary"`
 	Preemptive uint64        `json:"preemptive"` // switches
-	// When the thread began, ticks after boot, 0 if unknown: ids are used again
+	// Start is when the thread began, ticks after boot, 0 if unknown: ids are used again.
 	Start uint64 `json:"start_ticks,omitempty"`
-	// How long it had not run at least, of the first moment alone; 0 if unknown
+	// Slept is how long it had not run at least, of the first moment alone; 0 if unknown.
 	Slept time.Duration `json:"slept_ns,omitempty"`
 	Time  time.Time     `json:"time,omitzero"` // of the reading
 }

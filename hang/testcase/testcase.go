@@ -19,7 +19,7 @@ import (
 
 // Test is one that runs.
 type Test struct {
-	// "pytest", "go test", "gtest", "cargo test", "node:test", "jest", "unittest", "JUnit 5", "TestNG"
+	// Runner is "pytest", "go test", "gtest", "cargo test", "node:test", "jest", "unittest", "JUnit 5", "TestNG".
 	Runner string `json:"runner"`
 	// Name is the test's as its runner takes it to run it alone, as far as that is known: any bytes of the target.
 	Name string `json:"name"`
