@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAddressesIn: an address stands by itself, has ten digits at least, and no others than those of a number in base 16.
+// TestAddressesIn: an address stands by itself, has ten digits at least, and those of a number in base 16 alone.
 func TestAddressesIn(t *testing.T) {
 	for words, want := range map[string][]uint64{
 		"": nil,
