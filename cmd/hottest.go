@@ -67,8 +67,8 @@ func dresser(style report.Style) report.Style {
 	return style
 }
 
-// functionLabel is a function and the module that it lies in, or its file where it lies in none, made harmless and short
-// enough for a line of width cells of which taken are used; 0 for any.
+// functionLabel is a function and the module that it lies in, or its file where it lies in none, made harmless and
+// short enough for a line of width cells of which taken are used; 0 for any.
 func functionLabel(dress report.Style, p *profile.Profile, f *profile.Hot, taken, width int) string {
 	const widest = 100
 	room := widest
