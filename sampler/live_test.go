@@ -179,16 +179,14 @@ func TestDuty(t *testing.T) {
 	t.Logf("%+v", s)
 }
 
-// TestBursts records what computes for 3 ms and sleeps for 7. Where others have the CPUs, program and sampler wait for
-// them and are woken together (docs/dev/sampling.md, Risks): then wall time is what the machine made of it, and CPU
-// time, of which 0.47 to 0.57 was seen beside four busy loops on two CPUs, is held less tightly.
+// TestBursts records what computes for 3 ms and sleeps for 7. Where others have the CPUs, a burst often begins as the
+// sampler goes to sleep (docs/dev/sampling.md, Risks): then the machine decides which part of a burst rounds meet, and
+// only the sum of CPU time is held, and that each part is met.
 func TestBursts(t *testing.T) {
 	c, want := start(t, "burst"), map[string]float64{"burst_a": 50, "burst_b": 30, "burst_c": 20}
-	var p *profile.Profile
-	for range 3 {
+	for try := range 3 {
 		before := ranAndWaited(t, c.Process.Pid)
-		var s Stats
-		p, s = record(t, c.Process.Pid, Options{Rate: 499}, 5*time.Second)
+		p, s := record(t, c.Process.Pid, Options{Rate: 499}, 5*time.Second)
 		after := ranAndWaited(t, c.Process.Pid)
 		t.Logf("%+v", s)
 		ran, waited := after[0]-before[0], after[1]-before[1]
@@ -199,8 +197,18 @@ func TestBursts(t *testing.T) {
 		}
 		t.Logf("the machine is busy: %d rounds of %d were late, the program ran for %v and waited for %v", s.LateTicks,
 			s.Ticks+s.LateTicks, ran, waited)
+		if try < 2 {
+			continue
+		}
+		if got := time.Duration(total(p, "cpu", "main")); got < ran*9/10 || got > ran*11/10 {
+			t.Errorf("%v of CPU time, the kernel says %v", got, ran)
+		}
+		for f := range want {
+			if got := total(p, "cpu", f); got < int64(ran)/20 {
+				t.Errorf("%s has %v of %v", f, time.Duration(got), ran)
+			}
+		}
 	}
-	checkShares(t, p, "cpu", 15, want)
 }
 
 // ranAndWaited is how long a thread ran, and was ready to run and had no CPU.
