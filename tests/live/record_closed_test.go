@@ -204,40 +204,80 @@ func TestRecordCommandThatMayNotBeFollowed(t *testing.T) {
 			"goes on and is recorded no longer"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			out := filepath.Join(openDir(t), "out.folded")
-			args := asNobody(t, append([]string{fpstack, "record", "-q", "-F", "499", "-o", out, "--"},
-				tt.command...)...)
-			cmd := exec.Command(args[0], args[1:]...)
-			errors := filepath.Join(room(t), "stderr")
-			f, err := os.Create(errors)
-			if err != nil {
-				t.Fatal(err)
+			const tries = 5
+			for range tries {
+				if recordClosed(t, filepath.Base(set), tt.command, tt.status, tt.want) {
+					return
+				}
 			}
-			defer f.Close()
-			var stdout bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &stdout, f
-			in, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := start(cmd); err != nil {
-				t.Fatal(err)
-			}
-			reported := func() int { return strings.Count(readFile(t, errors), tt.want) }
-			await(t, "it is reported while the command runs", func() bool { return reported() == 1 })
-			if text := readFile(t, errors); !strings.Contains(text, "permission denied") {
-				t.Errorf("no reason given: %q", text)
-			}
-			io.WriteString(in, "\n")
-			in.Close()
-			cmd.Wait()
-			if got := cmd.ProcessState.ExitCode(); got != tt.status || reported() != 2 ||
-				stdout.String() != "euid 0\n" {
-				t.Errorf("status %d, output %q, reported %d times; want %d, euid 0 and 2: %s", got, stdout.String(),
-					reported(),
-					tt.status, readFile(t, errors))
-			}
-			checkClean(t, readFile(t, errors))
+			t.Errorf("in %d runs it was executed in a stop", tries)
 		})
 	}
+}
+
+// recordClosed records a command that ends with the status and becomes the program set, which may not be recorded, and
+// compares what is reported. It is false if the program got no privileges, as its exec met a stop: see
+// docs/dev/manners.md. Then it may be recorded.
+func recordClosed(t *testing.T, set string, command []string, status int, want string) bool {
+	t.Helper()
+	out := filepath.Join(openDir(t), "out.folded")
+	args := asNobody(t, append([]string{fpstack, "record", "-q", "-F", "499", "-o", out, "--"}, command...)...)
+	cmd := exec.Command(args[0], args[1:]...)
+	errors := filepath.Join(room(t), "stderr")
+	f, err := os.Create(errors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var stdout bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, f
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	reported := func() int { return strings.Count(readFile(t, errors), want) }
+	open := false
+	await(t, "it is reported while the command runs", func() bool {
+		open = open || unprivileged(cmd.Process.Pid, set)
+		return open || reported() == 1
+	})
+	if text := readFile(t, errors); !open && !strings.Contains(text, "permission denied") {
+		t.Errorf("no reason given: %q", text)
+	}
+	io.WriteString(in, "\n")
+	in.Close()
+	cmd.Wait()
+	if open {
+		if got := stdout.String(); got != "euid 65534\n" {
+			t.Errorf("output %q of a program without privileges", got)
+		}
+		return false
+	}
+	if got := cmd.ProcessState.ExitCode(); got != status || reported() != 2 || stdout.String() != "euid 0\n" {
+		t.Errorf("status %d, output %q, reported %d times; want %d, euid 0 and 2: %s", got, stdout.String(),
+			reported(), status, readFile(t, errors))
+	}
+	checkClean(t, readFile(t, errors))
+	return true
+}
+
+// unprivileged reports whether a child of process pid sleeps in the program name, of root, without being root.
+func unprivileged(pid int, name string) bool {
+	var children []string // of each thread its own
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		b, _ := os.ReadFile(list)
+		children = append(children, strings.Fields(string(b))...)
+	}
+	for _, child := range children {
+		status, _ := os.ReadFile("/proc/" + child + "/status")
+		if text := string(status); strings.HasPrefix(text, "Name:\t"+name+"\n") &&
+			strings.Contains(text, "\nState:\tS") && !strings.Contains(text, "\nUid:\t65534\t0\t") {
+			return true
+		}
+	}
+	return false
 }
