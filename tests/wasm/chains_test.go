@@ -197,10 +197,19 @@ func (h *target) waypoints(s *sampled) error {
 		sp, _ := points[i].Registers.SP()
 		got = append(got, fmt.Sprintf("%#x at %#x", pc, sp))
 	}
-	if !slices.Equal(got, want) {
+	// As an activation is taken down the store has not yet, or no longer, what those around it are known by.
+	less := len(got) < len(want) && slices.Equal(got, want[len(want)-len(got):])
+	if !slices.Equal(got, want) && !(less && dropsActivation(s)) {
 		return fmt.Errorf("the runtime knows the places %q, the stack has %q\n%s", got, want, s.text())
 	}
 	return nil
+}
+
+// dropsActivation reports whether wasmtime is giving back the activation that a call into WebAssembly had.
+func dropsActivation(s *sampled) bool {
+	return slices.ContainsFunc(s.named.Frames[:min(2, len(s.named.Frames))], func(f profile.Frame) bool {
+		return strings.Contains(f.Func, "drop") && strings.Contains(f.Func, "CallThreadState")
+	})
 }
 
 // offsets checks that each frame that called another is at a call in the file of its module.
