@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"maps"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/work"
@@ -185,10 +186,12 @@ func (m *Moment) page(a mem.Addr) *[pageSize]byte {
 	return p
 }
 
-// Settle reads all that was used again, and reports of each part whether it is the same.
+// Settle reads all that was used again, and reports of each part whether it is the same as when it was read, or as at
+// the last Settle. What is read of these pages from then on is of this moment.
 func (m *Moment) Settle() []bool {
 	same := make([]bool, len(m.ends))
 	changed := m.changed()
+	defer m.renew(changed)
 	from := 0
 	for p, end := range m.ends {
 		same[p] = true
@@ -198,6 +201,16 @@ func (m *Moment) Settle() []bool {
 		from = end
 	}
 	return same
+}
+
+// renew takes the changed pages for what they are now. What could not be read may be read now.
+func (m *Moment) renew(changed map[mem.Addr]*[pageSize]byte) {
+	for a, now := range changed {
+		if m.pages[a] = now; now == nil {
+			m.budget.Release(pageSize)
+		}
+	}
+	maps.DeleteFunc(m.pages, func(_ mem.Addr, p *[pageSize]byte) bool { return p == nil })
 }
 
 // changed are the pages that are not what they were, as they are now; nil for one that cannot be read any more.

@@ -132,3 +132,33 @@ func TestFaults(t *testing.T) {
 		t.Errorf("%v, want %v", m.Err(), work.ErrSpent)
 	}
 }
+
+// TestSettleAgain: what is read behind Settle is of that moment, also of memory that could not be read before, and what
+// has changed once is the same from then on.
+func TestSettleAgain(t *testing.T) {
+	live := &changing{data: make([]byte, 4096), at: 3, to: func(b []byte) { b[8] = 9 }}
+	m := moment.New(live, nil, nil)
+	first := func(a mem.Addr) int {
+		b, ok := m.Bytes(a, 8)
+		if !ok {
+			return -1
+		}
+		return int(b[0])
+	}
+	if got, behind := first(4096+8), first(8192); got != 0 || behind != -1 {
+		t.Fatalf("%d, %d behind the end", got, behind)
+	}
+	m.Part()
+	if same := m.Settle(); same[0] {
+		t.Error("what has changed is the same")
+	}
+	live.data = append(live.data, 7)
+	live.data = append(live.data, make([]byte, 4095)...)
+	if got, behind := first(4096+8), first(8192); got != 9 || behind != 7 {
+		t.Errorf("%d, and %d of a page that is there now, want 9 and 7", got, behind)
+	}
+	m.Part()
+	if same := m.Settle(); !same[0] || !same[1] {
+		t.Errorf("%v: nothing has changed since", same)
+	}
+}

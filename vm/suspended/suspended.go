@@ -98,6 +98,10 @@ func (s *Scan) Miss(err error) {
 // Settle reads all again.
 func (s *Scan) Settle() { s.same = s.Moment.Settle() }
 
+// Again reads all once more, and reports of each part whether it has stayed the same since it was read again last. What
+// is read from then on is of this moment.
+func (s *Scan) Again() []bool { return s.Moment.Settle() }
+
 // Stayed reports whether a part was the same when it was read again. Those that were not are counted.
 func (s *Scan) Stayed(p moment.Part) bool {
 	if !s.same[p] {

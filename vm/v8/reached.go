@@ -11,9 +11,13 @@ import (
 
 // Who can settle a promise is found backwards: a promise is settled by one of two functions of V8, which have it in
 // their context, or by an object of C++ that has it. What refers to those, and to that, is searched for level by level,
-// up to an object of the program. Where nothing does, nothing can settle it: that is asked twice, as objects move.
+// up to an object of the program. Where nothing does, nothing can settle it: that is asked several times, as a search
+// misses what a collector moves meanwhile from what it has still to look at to what it has looked at. V8 moves an object
+// twice before it is old.
 
 const (
+	minPasses  = 2 // searches that find nobody, where nothing has moved
+	maxPasses  = 4 // where something has
 	maxLevels  = 10
 	maxReached = 3 << 28 // bytes that are searched for all levels together
 	maxLeaves  = 1 << 11
@@ -52,17 +56,23 @@ func (c *scan) settlers(l *links) map[mem.Addr]settler {
 	}
 	out := map[mem.Addr]settler{}
 	c.reach(l, leaves, waiting, out)
-	var nobody []mem.Addr
-	for _, p := range leaves {
-		if out[p].kind == settledByNobody {
-			nobody = append(nobody, p)
+	c.Moment.Part()
+	nobody := slices.DeleteFunc(slices.Clone(leaves), func(p mem.Addr) bool { return out[p].kind != settledByNobody })
+	for pass := 1; len(nobody) > 0 && pass < maxPasses; pass++ {
+		if moved := slices.Contains(c.Again(), false); pass >= minPasses && !moved {
+			break
 		}
-	}
-	if len(nobody) > 0 {
 		c.reach(l, nobody, waiting, out)
+		c.Moment.Part()
+		nobody = slices.DeleteFunc(nobody, func(p mem.Addr) bool { return out[p].kind != settledByNobody })
 	}
+	if len(nobody) == 0 {
+		return out
+	}
+	same := c.Again()
 	for _, p := range nobody {
-		if out[p].kind == settledByNobody && c.Moment.Faults() > 0 { // what was not read may have settled it
+		// What was not read may have settled it, or where it was is another object now.
+		if part, ok := c.of[p]; c.Moment.Faults() > 0 || ok && !same[part] {
 			out[p] = settler{}
 		}
 	}
