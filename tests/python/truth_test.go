@@ -236,6 +236,7 @@ func TestOrder(t *testing.T) {
 	for _, in := range interpreters(t) {
 		t.Run(in.name, func(t *testing.T) {
 			x := start(t, in, "abc.py", nil)
+			x.untilDeep(t)
 			frames, late := 0, 0
 			for i := range *samples {
 				walked.Pause(i)
@@ -260,6 +261,19 @@ func TestOrder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// untilDeep waits until the script is in a function: it says that it is ready before it calls one.
+func (x *target) untilDeep(t *testing.T) {
+	t.Helper()
+	for i := range 1000 {
+		stack := x.Stack(x.stop(t), 0)
+		if len(python(&stack)) > 1 {
+			return
+		}
+		walked.Pause(i)
+	}
+	t.Fatal("it calls no function")
 }
 
 // ordered checks the frames of abc.py.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fpstack/fpstack/profile"
 )
@@ -206,6 +207,13 @@ func TestGoWaits(t *testing.T) {
 	want := strings.Join(importChain[2:], " ") + " main.run main.main"
 	eachVersion(t, func(t *testing.T, v string) {
 		h := start(t, "gohost-v"+v, "sleep")
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			if slices.ContainsFunc(h.sample(), func(s sampled) bool { // it says so before it sleeps
+				return len(s.wasmFrames()) > 0 && !slices.Contains(s.chain(), "main.goLeaf")
+			}) {
+				break
+			}
+		}
 		met := 0
 		for range 5 {
 			for _, s := range h.sample() {

@@ -12,8 +12,8 @@ import (
 // Who can settle a promise is found backwards: a promise is settled by one of two functions of V8, which have it in
 // their context, or by an object of C++ that has it. What refers to those, and to that, is searched for level by level,
 // up to an object of the program. Where nothing does, nothing can settle it: that is asked several times, as a search
-// misses what a collector moves meanwhile from what it has still to look at to what it has looked at. V8 moves an object
-// twice before it is old.
+// misses what a collector moves meanwhile from what it has still to look at to what it has looked at. V8 moves an
+// object twice before it is old.
 
 const (
 	minPasses  = 2 // searches that find nobody, where nothing has moved
