@@ -68,13 +68,22 @@ const (
 
 // drawn is a Runtime over that code and heap, of which read number fails fails.
 func drawn(t testing.TB, code, heap []byte, fails int, steps int64) *Runtime {
+	return drawnBy(t, code, heap, fails, steps, func() ([]byte, error) { return heap, nil })
+}
+
+// drawnBy is the same where each search gets what look returns.
+func drawnBy(t testing.TB, code, heap []byte, fails int, steps int64, look func() ([]byte, error)) *Runtime {
 	memory := &failing{Reader: mem.NewOverlay(nil, mem.Range{Start: heapAt, Data: heap}), at: fails}
 	r := newRuntime(moduleOf(t, code), module.Image{Memory: memory, Scratch: memory, Budget: work.New(steps, 1<<28),
 		Search: func(m *maps.Mapping, yield func(at mem.Addr, b []byte) bool) error {
-			if m.Start == heapAt {
-				yield(heapAt, heap)
+			if m.Start != heapAt {
+				return nil
 			}
-			return nil
+			b, err := look()
+			if err == nil {
+				yield(heapAt, b)
+			}
+			return err
 		}})
 	r.table = maps.NewTable([]maps.Mapping{
 		{Start: heapAt, End: heapAt + heapSize, Perm: maps.Read | maps.Write},
@@ -145,6 +154,37 @@ func TestDrawn(t *testing.T) {
 	const want = "2 [what it awaits is not known] 1 [nothing leads to it: abandoned, or freed] "
 	if got != want || err != nil {
 		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+}
+
+// TestHolders: that nothing leads to a coroutine is said after two searches of all memory that agree.
+func TestHolders(t *testing.T) {
+	const alone = "nothing leads to it"
+	with := func() []byte {
+		heap := drawnHeap()
+		binary.LittleEndian.PutUint64(heap[0x1800:], heapAt+0x508)
+		return heap
+	}
+	for _, tc := range []struct {
+		name  string
+		looks [3]func() ([]byte, error) // for frames, and twice for what leads to them
+		alone bool
+	}{
+		{"nothing does", [3]func() ([]byte, error){}, true},
+		{"the first missed what moved", [3]func() ([]byte, error){2: func() ([]byte, error) { return with(), nil }}, false},
+		{"the first is cut", [3]func() ([]byte, error){1: func() ([]byte, error) { return nil, work.ErrSpent }}, false},
+		{"the second is cut", [3]func() ([]byte, error){2: func() ([]byte, error) { return nil, work.ErrSpent }}, false},
+	} {
+		n := 0
+		r := drawnBy(t, drawnCode, drawnHeap(), 0, 1<<30, func() ([]byte, error) {
+			if n++; n <= len(tc.looks) && tc.looks[n-1] != nil {
+				return tc.looks[n-1]()
+			}
+			return drawnHeap(), nil
+		})
+		if got, _ := listed(r); strings.Contains(got, alone) != tc.alone {
+			t.Errorf("%s: %s", tc.name, got)
+		}
 	}
 }
 

@@ -270,9 +270,28 @@ func (c *scan) frameOf(a mem.Addr) (mem.Addr, bool) {
 // findHolders finds out to which frames a pointer leads from elsewhere: to any part of one, as what is awaited may lie
 // in it and be in a list.
 func (c *scan) findHolders() {
+	for i := range c.s.Threads {
+		c.eachWord(&c.s.Threads[i], func(w mem.Addr) { c.hold(w, 0) })
+	}
+	const looks = 2 // a pointer may go meanwhile from what is still to be looked at to what was
+	for n := 0; n < looks && slices.ContainsFunc(c.frames, func(f frame) bool { return !f.held }); n++ {
+		if !c.lookForHolders() { // what leads to one may be in the rest
+			for i := range c.frames {
+				c.frames[i].held = true
+			}
+		}
+	}
+	for i := range c.frames {
+		f := &c.frames[i]
+		f.held = f.held || f.outer >= 0 && c.frames[f.outer].held
+	}
+}
+
+// lookForHolders does so in all memory, false if that was cut.
+func (c *scan) lookForHolders() bool {
 	pages := newPages(c.frames)
 	all := c.Anywhere()
-	all.Each(func(at mem.Addr, b []byte) bool {
+	extent := all.Each(func(at mem.Addr, b []byte) bool {
 		for i := 0; i+wordSize <= len(b); i += wordSize {
 			if w := mem.Addr(order.Uint64(b[i:])); pages.may(w) {
 				c.hold(w, at+mem.Addr(i))
@@ -280,13 +299,7 @@ func (c *scan) findHolders() {
 		}
 		return true
 	})
-	for i := range c.s.Threads {
-		c.eachWord(&c.s.Threads[i], func(w mem.Addr) { c.hold(w, 0) })
-	}
-	for i := range c.frames {
-		f := &c.frames[i]
-		f.held = f.held || f.outer >= 0 && c.frames[f.outer].held
-	}
+	return extent.Whole()
 }
 
 // hold notes that a word at from leads to the frame that a is in, unless it is of that frame itself.

@@ -58,21 +58,26 @@ func (c *scan) settlers(l *links) map[mem.Addr]settler {
 	c.reach(l, leaves, waiting, out)
 	c.Moment.Part()
 	nobody := slices.DeleteFunc(slices.Clone(leaves), func(p mem.Addr) bool { return out[p].kind != settledByNobody })
-	for pass := 1; len(nobody) > 0 && pass < maxPasses; pass++ {
-		if moved := slices.Contains(c.Again(), false); pass >= minPasses && !moved {
+	changed := map[mem.Addr]bool{} // promises that were settled, or moved
+	again := func() (moved bool) {
+		same := c.Again()
+		for _, p := range nobody {
+			if part, ok := c.of[p]; !ok || !same[part] {
+				changed[p] = true
+			}
+		}
+		return slices.Contains(same, false)
+	}
+	for pass := 1; len(nobody) > 0; pass++ {
+		if moved := again(); pass == maxPasses || pass >= minPasses && !moved {
 			break
 		}
 		c.reach(l, nobody, waiting, out)
 		c.Moment.Part()
 		nobody = slices.DeleteFunc(nobody, func(p mem.Addr) bool { return out[p].kind != settledByNobody })
 	}
-	if len(nobody) == 0 {
-		return out
-	}
-	same := c.Again()
 	for _, p := range nobody {
-		// What was not read may have settled it, or where it was is another object now.
-		if part, ok := c.of[p]; c.Moment.Faults() > 0 || ok && !same[part] {
+		if changed[p] || c.Moment.Faults() > 0 { // what was not read may have settled it
 			out[p] = settler{}
 		}
 	}
