@@ -165,15 +165,18 @@ func TestHolders(t *testing.T) {
 		binary.LittleEndian.PutUint64(heap[0x1800:], heapAt+0x508)
 		return heap
 	}
+	type look func() ([]byte, error)
+	moved := func() ([]byte, error) { return with(), nil }
+	cut := func() ([]byte, error) { return nil, work.ErrSpent }
 	for _, tc := range []struct {
 		name  string
-		looks [3]func() ([]byte, error) // for frames, and twice for what leads to them
+		looks [3]look // for frames, and twice for what leads to them
 		alone bool
 	}{
-		{"nothing does", [3]func() ([]byte, error){}, true},
-		{"the first missed what moved", [3]func() ([]byte, error){2: func() ([]byte, error) { return with(), nil }}, false},
-		{"the first is cut", [3]func() ([]byte, error){1: func() ([]byte, error) { return nil, work.ErrSpent }}, false},
-		{"the second is cut", [3]func() ([]byte, error){2: func() ([]byte, error) { return nil, work.ErrSpent }}, false},
+		{"nothing does", [3]look{}, true},
+		{"the first missed what moved", [3]look{2: moved}, false},
+		{"the first is cut", [3]look{1: cut}, false},
+		{"the second is cut", [3]look{2: cut}, false},
 	} {
 		n := 0
 		r := drawnBy(t, drawnCode, drawnHeap(), 0, 1<<30, func() ([]byte, error) {
