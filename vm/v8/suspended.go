@@ -100,8 +100,11 @@ func (c *scan) Read() (found int, err error) {
 	for _, o := range c.found[0] {
 		f, err := c.heap.FrameOf(o.at, o.kind)
 		part := c.Moment.Part()
-		if err == nil && c.isFunction(f.Shared) {
+		switch {
+		case err == nil && c.isFunction(f.Shared):
 			c.frames, c.parts = append(c.frames, f), append(c.parts, part)
+		case err != nil && c.isForwarded(f.Closure):
+			c.Change()
 		}
 	}
 	for _, o := range c.found[1] {
@@ -154,8 +157,18 @@ func (c *scan) isFunction(s heap.Shared) bool {
 		_, _, err2 := c.heap.ScriptOf(s)
 		is = err == nil && err2 == nil
 		c.functions[s] = is
+		if script, ok := s.Script.Object(); !is && (c.isForwarded(s.Addr) || ok && c.isForwarded(script)) {
+			c.Change()
+		}
 	}
 	return is
+}
+
+// isForwarded reports whether a collector is moving the object at a: its first word is then where it goes, without the
+// tag that leads to a Map. Source: MapWord::ToForwardingAddress in src/objects/objects-inl.h.
+func (c *scan) isForwarded(a mem.Addr) bool {
+	w, ok := c.Moment.Peek(a)
+	return a != 0 && ok && w != 0 && w%wordSize == 0 && c.IsMapped(mem.Addr(w))
 }
 
 // settle leaves out what was not the same when it was read again.

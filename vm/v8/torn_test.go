@@ -1,9 +1,11 @@
 package v8
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/search"
 	"github.com/fpstack/fpstack/vm/suspended"
@@ -44,5 +46,26 @@ func TestTorn(t *testing.T) {
 			t.Errorf("%s: %d, want %d", tt.name, c.Moved(), tt.want)
 		}
 		c.Close()
+	}
+}
+
+// TestForwarded: an object that a collector moves has where it goes in front.
+func TestForwarded(t *testing.T) {
+	words := []uint64{0x1101, 0x1100, 0, 0x9000, 5 << 32} // a Map; there; nothing; nowhere; a small integer
+	data := make([]byte, 8*len(words))
+	for i, w := range words {
+		binary.LittleEndian.PutUint64(data[8*i:], w)
+	}
+	in := suspended.Of(module.Image{Memory: mem.NewOverlay(nil, mem.Range{Start: 0x1000, Data: data})})
+	table := maps.NewTable([]maps.Mapping{{Start: 0x1000, End: 0x2000, Perm: maps.Read | maps.Write}})
+	c := &scan{Scan: in.Scan(search.Memory{Table: table, Budget: work.New(work.Steps, work.Memory)})}
+	defer c.Close()
+	for i := range words {
+		if got := c.isForwarded(0x1000 + mem.Addr(8*i)); got != (i == 1) {
+			t.Errorf("%#x: %v", words[i], got)
+		}
+	}
+	if c.isForwarded(0) || c.isForwarded(0x5000) {
+		t.Error("what is not there is moved")
 	}
 }

@@ -240,14 +240,13 @@ func hasNoThreads(err error) bool {
 // thread is gone is known only where all of them were read.
 func (w *Reader) inner(f *waits.Facts, pid int, ids []int) {
 	p := f.Process(pid)
-	entries, err := os.ReadDir(w.root)
 	if p == nil {
 		return
 	}
-	whole := err == nil
-	for _, e := range entries {
-		other, ok := procfs.Number([]byte(e.Name()))
-		if !ok || f.Process(other) != nil {
+	pids := w.files.pids()
+	whole := len(pids) > 0 // else they could not be listed
+	for _, other := range pids {
+		if f.Process(other) != nil {
 			continue
 		}
 		switch procfile.Namespace(fmt.Sprintf("%s/%d/ns/pid", w.root, other)) {
