@@ -15,6 +15,7 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/view"
 )
@@ -154,24 +155,12 @@ func compareTold(t *testing.T, want *told, shot *snapshot.Snapshot, w *unwind.Wa
 	t.Logf("%d frames are as the map says, %d are not in it", named, unlisted)
 }
 
-// counted counts reads of memory.
-type counted struct {
-	mem.Reader
-	n int
-}
-
-// ReadMem implements mem.Reader.
-func (c *counted) ReadMem(b []byte, a mem.Addr) (int, error) {
-	c.n++
-	return c.Reader.ReadMem(b, a)
-}
-
 // TestSecondTime: to name frames a second time nothing is read, but of code that may be freed.
 func TestSecondTime(t *testing.T) {
 	const file = "../../testdata/snapshots/amd64/dotnet-9.0.5"
 	want := readTold(t, file+".txt")
 	shot, w, r := reopened(t, file+".snapshot", &want)
-	reader := &counted{Reader: r.names.memory}
+	reader := &memory.Failing{Reader: r.names.memory}
 	r.names.memory = reader
 	var sites []unwind.Site
 	for i := range shot.Threads {
@@ -183,15 +172,15 @@ func TestSecondTime(t *testing.T) {
 			}
 		}
 	}
-	if first := reader.n; len(sites) == 0 || first == 0 {
+	if first := reader.N; len(sites) == 0 || first == 0 {
 		t.Fatalf("%d frames were named by %d reads", len(sites), first)
 	}
-	reader.n = 0
+	reader.N = 0
 	for _, site := range sites {
 		r.Frames(site)
 	}
-	if reader.n != 0 {
-		t.Errorf("%d frames took %d reads the second time", len(sites), reader.n)
+	if reader.N != 0 {
+		t.Errorf("%d frames took %d reads the second time", len(sites), reader.N)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/vm/view"
 )
 
@@ -200,21 +201,11 @@ func TestEndlessMap(t *testing.T) {
 	for i := range mapFanout {
 		binary.LittleEndian.PutUint64(node[i*wordSize:], 0x1000)
 	}
-	m := &counting{Reader: mem.NewOverlay(nil, mem.Range{Start: 0x1000, Data: node})}
+	m := &memory.Failing{Reader: mem.NewOverlay(nil, mem.Range{Start: 0x1000, Data: node})}
 	s := readSections(view.Over(nil, m, nil), l, 0x1000)
-	if m.n > 1<<15 || s.err == nil {
-		t.Errorf("%d reads, %v", m.n, s.err)
+	if m.N > 1<<15 || s.err == nil {
+		t.Errorf("%d reads, %v", m.N, s.err)
 	}
-}
-
-type counting struct {
-	mem.Reader
-	n int
-}
-
-func (c *counting) ReadMem(b []byte, a mem.Addr) (int, error) {
-	c.n++
-	return c.Reader.ReadMem(b, a)
 }
 
 // TestManyTypes: on .NET 8 the row of a type is in 16 bits, and those of which it is not say so.

@@ -176,22 +176,11 @@ func TestProved(t *testing.T) {
 	})
 }
 
-// counted is memory that counts the reads of it.
-type counted struct {
-	mem.Reader
-	reads int
-}
-
-func (c *counted) ReadMem(b []byte, a mem.Addr) (int, error) {
-	c.reads++
-	return c.Reader.ReadMem(b, a)
-}
-
 // TestMet: a method that many interpreted frames of a stack have is read once.
 func TestMet(t *testing.T) {
 	found := 0
 	open(t, "ring-", func(name string, p *process) {
-		live := &counted{Reader: p.running}
+		live := &failing{Reader: p.running}
 		r := p.begin(live)
 		first := p.stacks(r, live, same)[0]
 		interpreted := 0
@@ -204,12 +193,12 @@ func TestMet(t *testing.T) {
 			return
 		}
 		found++
-		live.reads = 0
+		live.n = 0
 		if again := p.stacks(r, live, same)[0]; !slices.Equal(again.java(), first.java()) {
 			t.Errorf("%s: the same stack has other frames: %q", name, again.java())
 		}
-		if most := 10 * interpreted; live.reads > most {
-			t.Errorf("%s: %d reads for %d interpreted frames of a few methods, want at most %d", name, live.reads,
+		if most := 10 * interpreted; live.n > most {
+			t.Errorf("%s: %d reads for %d interpreted frames of a few methods, want at most %d", name, live.n,
 				interpreted, most)
 		}
 	})

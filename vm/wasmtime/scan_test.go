@@ -7,18 +7,8 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/tests/memory"
 )
-
-// counted counts reads.
-type counted struct {
-	mem.Reader
-	reads int
-}
-
-func (c *counted) ReadMem(b []byte, a mem.Addr) (int, error) {
-	c.reads++
-	return c.Reader.ReadMem(b, a)
-}
 
 // many returns n copies of the image b, one behind the other, and their mappings.
 func many(b []byte, n int) (mem.Reader, *maps.Table) {
@@ -36,17 +26,17 @@ func many(b []byte, n int) (mem.Reader, *maps.Table) {
 // looked for again.
 func TestScanIsLinear(t *testing.T) {
 	reads := func(n int) (first, again int) {
-		memory, table := many(plain.draw(), n)
-		c := &counted{Reader: memory}
+		drawn, table := many(plain.draw(), n)
+		c := &memory.Failing{Reader: drawn}
 		image := module.Image{Memory: c}
 		r, set := New(image), module.NewSet(table, image)
 		defer set.Close()
 		for _, count := range []*int{&first, &again} {
-			c.reads = 0
+			c.N = 0
 			if present, err := r.Scan(set); !present || err != nil {
 				t.Fatalf("%d modules: present %v, %v", n, present, err)
 			}
-			*count = c.reads
+			*count = c.N
 		}
 		if got := len(r.known.Load().images); got != n {
 			t.Errorf("%d of %d modules were found", got, n)
@@ -76,8 +66,8 @@ func TestMoreThanAreRead(t *testing.T) {
 		{"as many modules as are read", plain.draw(), maxImages, maxImages, ""},
 		{"one module more", plain.draw(), maxImages + 1, maxImages, "there are more than"},
 	} {
-		memory, table := many(c.bytes, c.n)
-		image := module.Image{Memory: memory}
+		drawn, table := many(c.bytes, c.n)
+		image := module.Image{Memory: drawn}
 		r, set := New(image), module.NewSet(table, image)
 		_, err := r.Scan(set)
 		set.Close()
