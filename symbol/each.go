@@ -2,6 +2,7 @@ package symbol
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/fpstack/fpstack/maps/module"
 )
@@ -53,13 +54,16 @@ func (t *rawTable) contains(names []string) bool {
 	// From the middle: first come names of files, which have dots where mangled names have none.
 	sample := t.strings[len(t.strings)/2:]
 	sample = sample[:min(most, len(sample))]
-	rare := make([]int, len(names))
-	for i, name := range names {
-		rare[i] = rarest(sample, name)
+	longest := 1
+	rare := map[byte][]string{} // the names whose rarest byte it is
+	for _, name := range names {
+		c := rarest(sample, name)
+		rare[c] = append(rare[c], name)
+		longest = max(longest, len(name))
 	}
 	for at := 0; at < len(t.strings); at += piece {
-		for i, name := range names {
-			if indexBy(t.strings[at:min(at+piece+len(name)-1, len(t.strings))], name, rare[i]) >= 0 {
+		for c, names := range rare {
+			if containsBy(t.strings[at:min(at+piece+longest-1, len(t.strings))], c, names) {
 				return true
 			}
 		}
@@ -70,32 +74,32 @@ func (t *rawTable) contains(names []string) bool {
 	return false
 }
 
-// rarest is where in name the byte is that sample has least often.
-func rarest(sample []byte, name string) (at int) {
+// rarest is the byte of name that sample has least often.
+func rarest(sample []byte, name string) (rare byte) {
 	least := len(sample) + 1
 	for i := range len(name) {
 		if n := bytes.Count(sample, []byte{name[i]}); n < least {
-			at, least = i, n
+			rare, least = name[i], n
 		}
 	}
-	return at
+	return rare
 }
 
-// indexBy is where b holds name for the first time, -1 if it does not. It goes from one byte name[rare] to the next,
-// which is what it takes: names begin with an underscore mostly, as each twentieth byte of such strings is one.
-func indexBy(b []byte, name string, rare int) int {
-	if name == "" {
-		return 0
-	}
-	for at := rare; at < len(b); at++ {
-		next := bytes.IndexByte(b[at:], name[rare])
+// containsBy reports whether b holds one of names, which all have the byte c. It goes from one c to the next, which is
+// what it takes: names begin with an underscore mostly, as each twentieth byte of such strings is one.
+func containsBy(b []byte, c byte, names []string) bool {
+	for at := 0; at < len(b); at++ {
+		next := bytes.IndexByte(b[at:], c)
 		if next < 0 {
-			return -1
+			return false
 		}
 		at += next
-		if start := at - rare; len(b)-start >= len(name) && string(b[start:start+len(name)]) == name {
-			return start
+		for _, name := range names {
+			start := at - strings.IndexByte(name, c)
+			if start >= 0 && len(b)-start >= len(name) && string(b[start:start+len(name)]) == name {
+				return true
+			}
 		}
 	}
-	return -1
+	return false
 }

@@ -109,6 +109,14 @@ func (t *rawTable) u16(b []byte) uint16 {
 	return v
 }
 
+// kind is the type of symbol i, without the rest of its st_info.
+func (t *rawTable) kind(i int) byte {
+	if t.wide {
+		return t.data[i*24+4] & 0xf
+	}
+	return t.data[i*16+12] & 0xf
+}
+
 // extent is where symbol i begins and how many bytes it says it has, which may be more than there are; false for what
 // cannot name code by its type.
 func (t *rawTable) extent(i int) (start, size uint64, ok bool) {

@@ -34,6 +34,7 @@ type Symbol struct {
 // Types and bindings, the halves of st_info, gABI chapter 4, "Symbol Table".
 const (
 	sttNotype = 0
+	sttObject = 1
 	sttFunc   = 2
 	sttIFunc  = 10 // STT_GNU_IFUNC
 

@@ -64,6 +64,9 @@ func Large(m *module.Module, name string, least uint64) (v Variable, ok bool) {
 		for from := 0; from < t.count() && !ok; from += piece {
 			upto := min(from+piece, t.count())
 			for i := from; i < upto && !ok; i++ {
+				if t.kind(i) != sttObject {
+					continue
+				}
 				if of, defined := t.object(i); !defined || of.Size < least {
 					continue
 				} else if _, may := writable.Find(uint64(of.Addr)); !may {
@@ -102,12 +105,11 @@ func (t *rawTable) variable(i, longest int) (name []byte, v Variable, ok bool) {
 
 // object is where symbol i is, if it is one of data that the file defines.
 func (t *rawTable) object(i int) (v Variable, ok bool) {
-	const object = 1 // STT_OBJECT
 	b := t.data[i*t.size : (i+1)*t.size]
 	if t.wide {
 		v = Variable{module.Vaddr(t.u64(b[8:])), t.u64(b[16:])}
-		return v, b[4]&0xf == object && t.u16(b[6:]) != shnUndef
+		return v, b[4]&0xf == sttObject && t.u16(b[6:]) != shnUndef
 	}
 	v = Variable{module.Vaddr(t.u32(b[4:])), uint64(t.u32(b[8:]))}
-	return v, b[12]&0xf == object && t.u16(b[14:]) != shnUndef
+	return v, b[12]&0xf == sttObject && t.u16(b[14:]) != shnUndef
 }
