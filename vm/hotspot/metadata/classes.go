@@ -15,13 +15,15 @@ const (
 )
 
 // Find finds the classes that are named in found, with slashes, among those of all loaders, and puts where they are; 0
-// stays for one that was not loaded. It looks at all of them, oldest loaders last, until it has all.
+// stays for one that was not loaded. It looks at all of them, oldest loaders last, until it has all, and fails where one
+// that it misses may be among those whose names it cannot read.
 func (l *Layout) Find(v *view.View, found map[string]mem.Addr) error {
 	if l.graph == 0 || !l.nextLoader.OK() || !l.loaderClasses.OK() || !l.nextClass.OK() {
 		return errors.New("the JVM does not say where its classes are")
 	}
 	at, err := v.Word(l.graph)
 	left, classes := len(found), maxClasses
+	var unread error
 	for i := 0; err == nil && at != 0 && left > 0; i++ {
 		if i == maxLoaders {
 			return fmt.Errorf("there are more than %d class loaders", maxLoaders)
@@ -34,6 +36,9 @@ func (l *Layout) Find(v *view.View, found map[string]mem.Addr) error {
 				return fmt.Errorf("there are more than %d classes", maxClasses)
 			}
 			name, e := l.ClassName(v, class)
+			if e != nil && !errors.Is(e, errLongName) && unread == nil {
+				unread = fmt.Errorf("a class has no name that can be read: %w", e)
+			}
 			if had, wanted := found[name]; e == nil && wanted && had == 0 {
 				found[name] = class
 				left--
@@ -41,6 +46,9 @@ func (l *Layout) Find(v *view.View, found map[string]mem.Addr) error {
 			f := v.Fields(class)
 			class, err = l.nextClass.Addr(&f), f.Err
 		}
+	}
+	if err == nil && left > 0 {
+		return unread
 	}
 	return err
 }

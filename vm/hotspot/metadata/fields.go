@@ -77,7 +77,7 @@ func (l *Layout) Field(v *view.View, klass mem.Addr, name string) (int64, error)
 			return 0, err
 		}
 	}
-	return 0, ErrNoField
+	return 0, fmt.Errorf("its class extends more than %d others", maxSupers)
 }
 
 // declared is Field of the class alone.
@@ -109,24 +109,36 @@ func (l *Layout) declared(v *view.View, klass mem.Addr, name string) (int64, err
 		return 0, v.Fault()
 	}
 	data = append([]byte(nil), data...)
+	var unread error // of a field that may be the one
 	find := func(index int64) bool {
 		symbol, err := l.entry(v, pool, index)
-		if err != nil {
-			return false
+		var text string
+		if err == nil {
+			text, err = l.Symbol(v, symbol)
 		}
-		text, err := l.Symbol(v, symbol)
+		if err != nil && !errors.Is(err, errLongName) {
+			unread = err
+		}
 		return err == nil && text == name
 	}
+	in := func() (int64, error) { return l.bits.fieldIn(data, l.Coding, find) }
 	if width == 2 {
-		return fieldIn(data, int(l.fieldCount.Of(&f)), find)
+		in = func() (int64, error) { return fieldIn(data, int(l.fieldCount.Of(&f)), find) }
 	}
-	return l.bits.fieldIn(data, l.Coding, find)
+	offset, err := in()
+	if errors.Is(err, ErrNoField) && unread != nil {
+		return 0, fmt.Errorf("a field has no name that can be read: %w", unread)
+	}
+	return offset, err
 }
 
 // fieldIn finds a field in a list of JDK 8 to 20, of which the first count are of Java.
 // Source: src/hotspot/share/oops/fieldInfo.hpp of these.
 func fieldIn(data []byte, count int, is func(nameIndex int64) bool) (int64, error) {
-	for i := 0; i < count && (i+1)*2*slots <= len(data); i++ {
+	for i := range count {
+		if (i+1)*2*slots > len(data) {
+			return 0, fmt.Errorf("its class has %d fields in a list of %d", count, len(data)/(2*slots))
+		}
 		f := data[i*2*slots:]
 		word := func(k int) int64 { return int64(binary.LittleEndian.Uint16(f[2*k:])) }
 		if is(word(1)) {

@@ -98,4 +98,7 @@ func constant(t *vmstructs.Table, otherwise int64, names ...string) int64 {
 // ErrNoMethod says that no method is at an address.
 var ErrNoMethod = errors.New("no method is there")
 
+// errLongName says that a name has more than maxSymbol bytes, as none has that is looked for.
+var errLongName = errors.New("a name is too long")
+
 const wordSize = 8

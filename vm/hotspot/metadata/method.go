@@ -2,7 +2,6 @@ package metadata
 
 import (
 	"cmp"
-	"errors"
 	"sort"
 	"strings"
 
@@ -129,7 +128,7 @@ func (l *Layout) Symbol(v *view.View, at mem.Addr) (string, error) {
 		return "", f.Err
 	}
 	if n > maxSymbol {
-		return "", errors.New("a name is too long")
+		return "", errLongName
 	}
 	b, ok := v.Bytes(at+mem.Addr(l.symbolBody.Offset), int(n))
 	if !ok {
