@@ -2,6 +2,7 @@ package hotspot
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
@@ -15,10 +16,12 @@ const (
 	// is near in a list is far apart in the heap: many at once are read by few calls.
 	virtualBlock = 8 << 10
 	maxChain     = 1 << 10 // of nodes in one bucket
-	maxChunks    = 64      // of one thread
-	maxChunk     = 256 << 10
-	usualChunk   = 768 // bytes of a stack that are read with the head of its chunk
-	nameBytes    = 64
+	// maxContainers is how many lists of threads there may be. Each executor that has a thread for each task is one.
+	maxContainers = 1 << 14
+	maxChunks     = 64 // of one thread
+	maxChunk      = 256 << 10
+	usualChunk    = 768 // bytes of a stack that are read with the head of its chunk
+	nameBytes     = 64
 )
 
 // virtualThread is a virtual thread as its objects say. Bytes are those of a snapshot, or what a Gatherer has.
@@ -33,8 +36,9 @@ type virtualThread struct {
 
 // chunk is a part of the stack of a virtual thread in the heap.
 type chunk struct {
-	stack mem.Range // from its stack pointer's return address to its end
+	stack mem.Range // from its stack pointer's return address to its end, or as far as it was copied
 	sp    mem.Addr
+	cut   bool // older frames of it were not copied
 }
 
 // virtualReader follows the lists of virtual threads, by fetch: in a stop, or in what was copied there.
@@ -170,18 +174,24 @@ func (r *virtualReader) objects(at []mem.Addr, n int) ([][]byte, bool) {
 
 // containers are the sets of threads of the containers whose weak references are in a set.
 func (r *virtualReader) containers(registry mem.Addr) (sets []mem.Addr) {
-	const most = 1 << 12
 	r.keys(registry, func(references []mem.Addr) bool {
 		for _, at := range references {
 			object := r.ref(at, r.l.referent)
 			class, ok := r.class(object)
-			if field, known := r.l.containers[class]; ok && known && len(sets) < most {
-				if set := r.ref(object, field); set != 0 {
-					sets = append(sets, set)
-				}
+			field, known := r.l.containers[class]
+			if !ok || !known {
+				continue
+			}
+			set := r.ref(object, field)
+			if set != 0 && len(sets) == maxContainers {
+				r.lost++
+				return false
+			}
+			if set != 0 {
+				sets = append(sets, set)
 			}
 		}
-		return len(sets) < most
+		return true
 	})
 	return sets
 }
@@ -202,7 +212,11 @@ func (r *virtualReader) class(object mem.Addr) (mem.Addr, bool) {
 func (r *virtualReader) threads(at []mem.Addr) bool {
 	var fresh []mem.Addr
 	for _, a := range at {
-		if !r.seen[a] && r.left > 0 {
+		switch {
+		case r.seen[a]:
+		case r.left == 0:
+			r.lost++
+		default:
 			r.seen[a] = true
 			r.left--
 			fresh = append(fresh, a)
@@ -268,55 +282,70 @@ func (r *virtualReader) stacks(all []virtualThread, conts []mem.Addr) bool {
 		}
 	}
 	for range maxChunks {
-		heads, more := r.objects(chunks, r.l.chunkHeadBytes+usualChunk)
-		for i, b := range heads {
-			if b == nil && chunks[i] != 0 {
-				heads[i], _ = r.one(chunks[i], r.l.chunkHeadBytes)
-			}
+		var more bool
+		if chunks, more = r.level(all, chunks); !more {
+			ok = false
 		}
-		wants := make([]snapshot.Want, len(all))
-		any := false
-		for i, b := range heads {
-			if b == nil {
-				all[i].cut = all[i].cut || chunks[i] != 0
-				chunks[i] = 0
-				continue
-			}
-			any = true
-			wants[i] = r.l.used(chunks[i], b)
-			if from := int(wants[i].Addr - chunks[i]); wants[i].Len > 0 && from+wants[i].Len <= len(b) {
-				all[i].add(wants[i].Addr, b[from:from+wants[i].Len])
-				wants[i] = snapshot.Want{}
-			}
-			chunks[i] = r.j.heap.Ref(b[r.l.chunkParent:])
-		}
-		if !any {
+		if !slices.ContainsFunc(chunks, func(at mem.Addr) bool { return at != 0 }) {
 			break
 		}
-		stacks, more2 := r.fetch(wants)
-		for i, b := range stacks {
-			switch {
-			case wants[i].Len == 0:
-			case b == nil:
-				all[i].cut = true
-			default:
-				all[i].add(wants[i].Addr, b)
-			}
-		}
-		ok = ok && more && more2
+	}
+	for i, at := range chunks {
+		all[i].cut = all[i].cut || at != 0
 	}
 	return ok
 }
 
+// level reads one chunk of each thread, and returns those behind them: none behind one that is not whole, as frames
+// between others would be missing.
+func (r *virtualReader) level(all []virtualThread, chunks []mem.Addr) (older []mem.Addr, ok bool) {
+	heads, ok := r.objects(chunks, r.l.chunkHeadBytes+usualChunk)
+	wants := make([]snapshot.Want, len(all))
+	older = make([]mem.Addr, len(all))
+	cut := func(i int) { all[i].cut, older[i] = true, 0 }
+	for i, b := range heads {
+		if chunks[i] == 0 {
+			continue
+		}
+		if b == nil {
+			if b, _ = r.one(chunks[i], r.l.chunkHeadBytes); b == nil {
+				cut(i)
+				continue
+			}
+		}
+		older[i] = r.j.heap.Ref(b[r.l.chunkParent:])
+		var whole bool
+		if wants[i], whole = r.l.used(chunks[i], b); !whole {
+			cut(i)
+		}
+		if from := int(wants[i].Addr - chunks[i]); wants[i].Len > 0 && from+wants[i].Len <= len(b) {
+			all[i].add(wants[i].Addr, b[from:from+wants[i].Len])
+			wants[i] = snapshot.Want{}
+		}
+	}
+	stacks, more := r.fetch(wants)
+	for i, b := range stacks {
+		switch {
+		case wants[i].Len == 0:
+		case b == nil:
+			cut(i)
+		default:
+			all[i].add(wants[i].Addr, b)
+		}
+	}
+	return older, ok && more
+}
+
 // add adds a chunk whose innermost return address is at an address.
 func (t *virtualThread) add(at mem.Addr, stack []byte) {
-	t.chunks = append(t.chunks, chunk{mem.Range{Start: at, Data: stack}, at + wordSize})
+	t.chunks = append(t.chunks, chunk{mem.Range{Start: at, Data: stack}, at + wordSize, t.cut})
 }
 
 // used is the part of a chunk that holds frames, of the object at an address that begins with b: from the return
-// address of the innermost, which lies below its stack pointer.
+// address of the innermost, which lies below its stack pointer. It is not whole where that is more than is read, or
+// where it is no chunk.
 // Source: src/hotspot/share/oops/stackChunkOop.inline.hpp.
-func (l *virtualLayout) used(at mem.Addr, b []byte) snapshot.Want {
+func (l *virtualLayout) used(at mem.Addr, b []byte) (w snapshot.Want, whole bool) {
 	word := func(field int64) int64 { return int64(int32(binary.LittleEndian.Uint32(b[field:]))) }
 	size, sp, bottom := word(l.chunkSize), word(l.chunkSP), word(l.chunkBottom)
 	if l.bottomIsArguments {
@@ -326,9 +355,13 @@ func (l *virtualLayout) used(at mem.Addr, b []byte) snapshot.Want {
 		}
 		bottom = size - bottom
 	}
-	if sp < 1 || bottom > size || sp >= bottom || (bottom-sp)*wordSize > maxChunk {
-		return snapshot.Want{}
+	if sp < 1 || sp > size || bottom > size {
+		return w, false
 	}
-	start := at + mem.Addr(l.chunkStack) + mem.Addr((sp-1)*wordSize)
-	return snapshot.Want{Addr: start, Len: int(bottom-sp+1) * wordSize}
+	if sp >= bottom {
+		return w, true // it has no frames
+	}
+	w.Addr = at + mem.Addr(l.chunkStack) + mem.Addr((sp-1)*wordSize)
+	w.Len = int(min(bottom-sp, maxChunk/wordSize)+1) * wordSize
+	return w, (bottom-sp)*wordSize <= maxChunk
 }

@@ -2,6 +2,7 @@ package hotspot
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/unwind"
@@ -130,7 +131,11 @@ func (r *Runtime) stackOf(j *jvm, v *view.View, t *virtualThread, to *unwind.Sta
 			to.Frames = append(to.Frames, f)
 			return len(to.Frames) < maxHeapFrames
 		})
-		if err != nil {
+		if len(to.Frames) >= maxHeapFrames {
+			to.Stop, to.Err = unwind.DepthLimit, fmt.Errorf("limit of %d frames", maxHeapFrames)
+			return
+		}
+		if err != nil && !t.chunks[i].cut {
 			to.Stop, to.Err = unwind.NoRule, err
 			return
 		}

@@ -223,7 +223,7 @@ func (l *Layout) Text(v *view.View, array mem.Addr, wide bool) (string, error) {
 	return decode(b, wide), nil
 }
 
-// Begin is Text, as far as it is among the first most bytes.
+// Begin is Text, as far as it is among the first most bytes. An ellipsis stands for the rest.
 func (l *Layout) Begin(v *view.View, array mem.Addr, wide bool, most int) (string, error) {
 	f := v.Fields(array)
 	n := f.Uint(l.lengthAt, 4)
@@ -234,7 +234,11 @@ func (l *Layout) Begin(v *view.View, array mem.Addr, wide bool, most int) (strin
 	if wide {
 		b = b[:len(b)&^1]
 	}
-	return decode(b, wide), nil
+	text := decode(b, wide)
+	if n > uint64(len(b)) {
+		text += "…"
+	}
+	return text, nil
 }
 
 // Chars is the text in an array of characters, as strings up to JDK 8 have.
