@@ -35,15 +35,18 @@ var waitingChains = []string{
 // TestAsync: of async methods that wait each chain is listed as often as it is there, with the lines that the source
 // marks, and what it awaits; none of those that have ended is.
 func TestAsync(t *testing.T) {
-	const n = 50
 	lines := markedLines(t, "../../testdata/dotnet/waiting.cs")
-	want := map[string]int{}
-	for _, chain := range waitingChains {
-		want[chain] = n
-	}
 	for _, version := range folders() {
-		for _, moved := range []string{"", "moved"} {
-			t.Run(version+moved, func(t *testing.T) {
+		for _, tt := range []struct {
+			name, moved string
+			n           int
+		}{{"", "", 50}, {"moved", "moved", 50}, {"many wait for one", "", 3000}} {
+			moved, n := tt.moved, tt.n
+			want := map[string]int{}
+			for _, chain := range waitingChains {
+				want[chain] = n
+			}
+			t.Run(version+tt.name, func(t *testing.T) {
 				s := startHost(t, filepath.Join(fetched, version), own, nil, "waiting.dll", fmt.Sprint(n), moved)
 				got, err := s.asyncs(t, lines)
 				if err != nil {

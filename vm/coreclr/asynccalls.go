@@ -32,12 +32,13 @@ func (r *Runtime) Fibers(*snapshot.Snapshot) ([]snapshot.Fiber, error) {
 		c.Keep()
 		c.Close()
 	}()
+	fibers := r.listed(c)
 	problem := c.Problem("async methods")
 	if problem == nil && c.doubtful > 0 {
 		problem = fmt.Errorf("async methods may be missing: of %d it is not known whether they are what the garbage "+
 			"collector has left of others", c.doubtful)
 	}
-	return r.listed(c), cmp.Or(problem, ended)
+	return fibers, cmp.Or(problem, ended)
 }
 
 // listed makes fibers of what c found.
@@ -49,11 +50,18 @@ func (r *Runtime) listed(c *scan) []snapshot.Fiber {
 	awaiting := make([][]int, len(c.boxes))
 	n := suspendedNames{r: r, known: map[methodPlace]suspended.Frame{}}
 	frames := make([]suspended.Frame, len(c.boxes))
+	left := maxWaiters
 	for i := range c.boxes {
 		frames[i] = n.frame(&c.boxes[i])
-		for _, w := range c.boxes[i].waiters {
-			if k, ok := number[w]; ok {
-				awaiting[i] = append(awaiting[i], k)
+		for _, lets := range c.boxes[i].lets {
+			if left -= len(c.waiters[lets]); left < 0 {
+				c.Full = true
+				break
+			}
+			for _, w := range c.waiters[lets] {
+				if k, ok := number[w]; ok {
+					awaiting[i] = append(awaiting[i], k)
+				}
 			}
 		}
 		slices.Sort(awaiting[i])

@@ -1,10 +1,12 @@
 package coreclr
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/vm/coreclr/csharp"
+	"github.com/fpstack/fpstack/vm/moment"
 )
 
 // class is what is of interest of the type of an object.
@@ -131,9 +133,9 @@ func (c *scan) readBox(b *box) bool {
 			return false
 		}
 	}
-	c.follow(next, maxFollowed, &b.waiters)
+	b.lets[0] = continuation{next, 0}
 	if m.layout.iterator != unknown {
-		c.followWords(at+mem.Addr(m.layout.iterator), iteratorWords, maxFollowed, &b.waiters)
+		b.lets[1] = continuation{at + mem.Addr(m.layout.iterator), iteratorWords}
 	}
 	for _, offset := range m.layout.awaiters {
 		w := v.Fields(at)
@@ -142,7 +144,9 @@ func (c *scan) readBox(b *box) bool {
 				b.awaits, b.classes = append(b.awaits, o), append(b.classes, k)
 				d := c.View.Fields(o)
 				b.timeless = k.isDelay() && d.Word(taskEnd) == 0 && d.Err == nil
-				c.followBack(o, k, &b.back)
+				if lets, ok := c.letsOn(o, k); ok {
+					b.back = append(b.back, lets)
+				}
 			}
 		}
 	}
@@ -166,18 +170,30 @@ func (c *scan) machineIn(b *box) mem.Addr {
 	return 0
 }
 
+// continuation is what lets boxes go on: an object, or so many references at an address.
+type continuation struct {
+	at    mem.Addr
+	words int
+}
+
 const (
-	maxFollowed   = 8 // objects between two boxes
-	followedWords = 8 // of an object that is not known
-	iteratorWords = 4 // of ManualResetValueTaskSourceCore
+	maxFollowed   = 8       // objects between two boxes
+	maxWaiters    = 1 << 20 // of all continuations together
+	followedWords = 8       // of an object that is not known
+	iteratorWords = 4       // of ManualResetValueTaskSourceCore
 )
 
 // follow adds to to the boxes that the continuation o lets go on.
 func (c *scan) follow(o mem.Addr, depth int, to *[]mem.Addr) {
-	if o == 0 || o%wordSize != 0 || depth == 0 || len(*to) >= maxWaiters {
+	if o == 0 || o%wordSize != 0 || depth == 0 {
 		return
 	}
 	if _, ok := c.isBox[o]; ok {
+		if c.followed == maxWaiters {
+			c.Full = true
+			return
+		}
+		c.followed++
 		*to = append(*to, o)
 		return
 	}
@@ -198,6 +214,7 @@ func (c *scan) follow(o mem.Addr, depth int, to *[]mem.Addr) {
 	case listClass:
 		n, items := f.Uint(listSize, 4), f.Addr(listItems)
 		if f.Err == nil {
+			c.Full = c.Full || n > maxWaiters
 			c.followWords(items+arrayItems, int(min(n, maxWaiters)), depth-1, to)
 		}
 	default: // a continuation has an action or a task
@@ -207,16 +224,49 @@ func (c *scan) follow(o mem.Addr, depth int, to *[]mem.Addr) {
 	}
 }
 
-// followBack adds to to the boxes that o lets go on, which something waits for.
-func (c *scan) followBack(o mem.Addr, k *class, to *[]mem.Addr) {
+// letsOn is what o, which something waits for, lets go on.
+func (c *scan) letsOn(o mem.Addr, k *class) (continuation, bool) {
 	if !k.box {
-		c.follow(o, maxFollowed, to)
-		return
+		return continuation{o, 0}, true
 	}
 	f := c.View.Fields(o)
-	if next := f.Addr(taskContinuation); f.Err == nil {
-		c.follow(next, maxFollowed, to)
+	next := f.Addr(taskContinuation)
+	return continuation{next, 0}, f.Err == nil
+}
+
+// readWaiters follows each continuation once, as many wait for the same: each is a part of the moment.
+func (c *scan) readWaiters() (parts []moment.Part) {
+	read := func(k continuation) {
+		if _, known := c.waiters[k]; known || k.at == 0 {
+			return
+		}
+		var to []mem.Addr
+		if k.words > 0 {
+			c.followWords(k.at, k.words, maxFollowed, &to)
+		} else {
+			c.follow(k.at, maxFollowed, &to)
+		}
+		slices.Sort(to)
+		c.waiters[k] = slices.Compact(to)
+		parts = append(parts, c.Moment.Part())
 	}
+	for i := range c.boxes {
+		for _, k := range c.boxes[i].lets {
+			read(k)
+		}
+		for _, k := range c.boxes[i].back {
+			read(k)
+		}
+	}
+	return parts
+}
+
+// letsGoOn reports whether what b leads to lets the box at an address go on.
+func (c *scan) letsGoOn(lets []continuation, at mem.Addr) bool {
+	return slices.ContainsFunc(lets, func(k continuation) bool {
+		_, is := slices.BinarySearch(c.waiters[k], at)
+		return is
+	})
 }
 
 // followWords follows those of n references at a that are boxes, tasks or actions.

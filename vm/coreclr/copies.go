@@ -43,9 +43,10 @@ func (c *scan) dropCopies() {
 		}
 	}
 	var lives, doubtful []box
+	proved := c.proved(at)
 	for i := range c.boxes {
 		switch b := &c.boxes[i]; {
-		case b.isProved(at):
+		case proved[b]:
 			lives = append(lives, *b)
 		case !b.leadsBack():
 			doubtful = append(doubtful, *b)
@@ -62,18 +63,19 @@ func (b *box) leadsBack() bool {
 	return slices.ContainsFunc(b.classes, func(k *class) bool { return k.box || k.kind == taskClass })
 }
 
-// isProved reports whether what b waits for, or what waits for b, is what b says of it.
-func (b *box) isProved(at map[mem.Addr]*box) bool {
-	if slices.Contains(b.back, b.at) {
-		return true
-	}
-	for _, o := range b.awaits {
-		if x := at[o]; x != nil && slices.Contains(x.waiters, b.at) {
-			return true
+// proved are the boxes of which what they wait for, or what waits for them, says the same as they do.
+func (c *scan) proved(at map[mem.Addr]*box) map[*box]bool {
+	is := make(map[*box]bool, len(c.boxes))
+	for i := range c.boxes {
+		b := &c.boxes[i]
+		if c.letsGoOn(b.back, b.at) {
+			is[b] = true
+		}
+		for _, o := range b.awaits {
+			if x := at[o]; x != nil && c.letsGoOn(x.lets[:], b.at) {
+				is[b], is[x] = true, true
+			}
 		}
 	}
-	return slices.ContainsFunc(b.waiters, func(w mem.Addr) bool {
-		x := at[w]
-		return x != nil && slices.ContainsFunc(x.awaits, func(o mem.Addr) bool { return at[o] == b })
-	})
+	return is
 }

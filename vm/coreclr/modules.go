@@ -130,7 +130,10 @@ func (r *Runtime) precompiledBase(a mem.Addr) mem.Addr {
 func utf16At(v *view.View, a mem.Addr) (string, error) {
 	const most = 1024
 	var units []uint16
-	for i := mem.Addr(0); a != 0 && i < most; i++ {
+	for i := mem.Addr(0); a != 0; i++ {
+		if i == most {
+			return "", fmt.Errorf("a path has more than %d characters", most)
+		}
 		unit, err := v.Uint(a+2*i, 2)
 		if err != nil {
 			return "", err

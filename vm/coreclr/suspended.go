@@ -53,10 +53,9 @@ const (
 )
 
 const (
-	maxShapes  = 1 << 12
-	maxTables  = 1 << 16
-	maxWaiters = 1 << 10
-	maxObject  = 1 << 20 // bytes
+	maxShapes = 1 << 12
+	maxTables = 1 << 16
+	maxObject = 1 << 20 // bytes
 )
 
 // machine is the type of a state machine, with that of the objects that have it in them.
@@ -91,12 +90,12 @@ type box struct {
 	object  mem.Addr // its state machine, where that is an object by itself
 	machine *machine
 	state   int32
-	// waits are those that wait for it: boxes, if they are any.
-	waiters  []mem.Addr
-	awaits   []mem.Addr // objects that it waits for
-	back     []mem.Addr // boxes that these let go on
-	classes  []*class   // of these
-	timeless bool       // the last is a delay without an end
+	// lets are what lets go on who waits for it.
+	lets     [2]continuation
+	awaits   []mem.Addr     // objects that it waits for
+	back     []continuation // of these
+	classes  []*class       // of these
+	timeless bool           // the last is a delay without an end
 }
 
 // scan is what was found of async methods that wait at one moment.
@@ -112,14 +111,16 @@ type scan struct {
 	found    []box
 	parts    []moment.Part
 	classes  map[mem.Addr]*class
+	waiters  map[continuation][]mem.Addr // boxes that each lets go on, ascending
+	followed int                         // how many these are together
 	boxes    []box
 	doubtful int // boxes that are left out
 }
 
 func (r *Runtime) newScan() *scan {
 	return &scan{r: r, words: search.NewWords(), isBox: map[mem.Addr]int{}, setOf: map[mem.Addr]*fieldSet{},
-		classes: map[mem.Addr]*class{},
-		Scan:    r.searched.Scan(search.Memory{Table: r.table, Budget: r.budget, Also: isOfRuntime})}
+		classes: map[mem.Addr]*class{}, waiters: map[continuation][]mem.Addr{},
+		Scan: r.searched.Scan(search.Memory{Table: r.table, Budget: r.budget, Also: isOfRuntime})}
 }
 
 // isOfRuntime reports whether types may lie in a mapping: the runtime keeps them in the file that its code is in.
@@ -146,8 +147,12 @@ func (c *scan) Read() (found int, err error) {
 			c.boxes, c.parts = append(c.boxes, *b), append(c.parts, part)
 		}
 	}
+	lists := c.readWaiters()
 	c.Settle()
 	c.boxes = suspended.Stayed(&c.Scan, c.boxes, c.parts)
+	for _, part := range lists {
+		c.Stayed(part)
+	}
 	c.searchAgain()
 	c.dropCopies()
 	return len(c.boxes), c.Moment.Err()

@@ -146,5 +146,9 @@ func (r *Runtime) stringAt(v *view.View, a mem.Addr) string {
 	for i := range units {
 		units[i] = order.Uint16(b[2*i:])
 	}
-	return string(utf16.Decode(units))
+	text := string(utf16.Decode(units))
+	if n > maxThreadName {
+		text += "…"
+	}
+	return text
 }

@@ -19,7 +19,7 @@ const (
 	// maxContainers is how many lists of threads there may be. Each executor that has a thread for each task is one.
 	maxContainers = 1 << 14
 	maxChunks     = 64 // of one thread
-	maxChunk      = 256 << 10
+	maxChunk      = 1 << 20
 	usualChunk    = 768 // bytes of a stack that are read with the head of its chunk
 	nameBytes     = 64
 )

@@ -140,9 +140,13 @@ func (t *Tables) parameters(owner uint32) ([]string, error) {
 	var failed error
 	err := t.matching(genericParams, 2, owner, func(r row) bool {
 		var name string
+		if len(out) == maxParameters {
+			failed = orFormat(nil, "more than %d generic parameters", maxParameters)
+			return false
+		}
 		name, failed = t.name(r[3])
 		out = append(out, name)
-		return failed == nil && len(out) < maxParameters
+		return failed == nil
 	})
 	if err == nil {
 		err = failed
@@ -172,6 +176,10 @@ func (t *Tables) Implements(rid uint32, prefixes ...string) (which int, err erro
 	var failed error
 	left := maxInterfaces
 	err = t.matching(interfaceImpls, 0, rid, func(r row) bool {
+		if left == 0 {
+			failed = orFormat(nil, "more than %d interfaces", maxInterfaces)
+			return false
+		}
 		var name string
 		name, failed = t.refName(r[1])
 		for i, p := range prefixes {
@@ -180,7 +188,7 @@ func (t *Tables) Implements(rid uint32, prefixes ...string) (which int, err erro
 			}
 		}
 		left--
-		return failed == nil && left > 0 && which != 0
+		return failed == nil && which != 0
 	})
 	if err == nil {
 		err = failed

@@ -206,7 +206,8 @@ func (l *Layout) ClassSpace() (s mem.Span[mem.Addr], ok bool) {
 // maxText bounds a text that is read, bytes.
 const maxText = 1 << 10
 
-// Text is the text in the array at an address: of Latin-1 or UTF-16 as wide says.
+// Text is the text in the array at an address: of Latin-1 or UTF-16 as wide says. An ellipsis stands for what is behind
+// the first maxText bytes.
 func (l *Layout) Text(v *view.View, array mem.Addr, wide bool) (string, error) {
 	f := v.Fields(array)
 	n := f.Uint(l.lengthAt, 4)
@@ -220,10 +221,10 @@ func (l *Layout) Text(v *view.View, array mem.Addr, wide bool) (string, error) {
 	if !ok {
 		return "", v.Fault()
 	}
-	return decode(b, wide), nil
+	return ended(decode(b, wide), n > maxText), nil
 }
 
-// Begin is Text, as far as it is among the first most bytes. An ellipsis stands for the rest.
+// Begin is Text, as far as it is among the first most bytes.
 func (l *Layout) Begin(v *view.View, array mem.Addr, wide bool, most int) (string, error) {
 	f := v.Fields(array)
 	n := f.Uint(l.lengthAt, 4)
@@ -234,11 +235,7 @@ func (l *Layout) Begin(v *view.View, array mem.Addr, wide bool, most int) (strin
 	if wide {
 		b = b[:len(b)&^1]
 	}
-	text := decode(b, wide)
-	if n > uint64(len(b)) {
-		text += "…"
-	}
-	return text, nil
+	return ended(decode(b, wide), n > uint64(len(b))), nil
 }
 
 // Chars is the text in an array of characters, as strings up to JDK 8 have.
@@ -252,7 +249,15 @@ func (l *Layout) Chars(v *view.View, array mem.Addr) (string, error) {
 	if !ok {
 		return "", v.Fault()
 	}
-	return decode(b, true), nil
+	return ended(decode(b, true), 2*n > maxText), nil
+}
+
+// ended is a text, with an ellipsis for the rest where it is cut.
+func ended(text string, cut bool) string {
+	if cut {
+		text += "…"
+	}
+	return text
 }
 
 func decode(b []byte, wide bool) string {

@@ -1,6 +1,8 @@
 package heap
 
 import (
+	"encoding/binary"
+	"strings"
 	"testing"
 
 	"github.com/fpstack/fpstack/mem"
@@ -79,4 +81,21 @@ func FuzzText(f *testing.F) {
 			t.Fatalf("%d bytes", len(s))
 		}
 	})
+}
+
+// TestCut: a text that is longer than is read ends with an ellipsis.
+func TestCut(t *testing.T) {
+	data := append([]byte{0, 8, 0, 0}, strings.Repeat("ab", 1<<10)...) // its length, then its bytes
+	v := view.Copied(nil, mem.Range{Start: 0x1000, Data: data})
+	l := &Layout{bytesAt: 4}
+	if s, err := l.Begin(&v, 0x1000, false, 3); err != nil || s != "aba…" {
+		t.Errorf("got %q, %v", s, err)
+	}
+	for _, n := range []int{maxText, maxText + 1} {
+		binary.LittleEndian.PutUint32(data, uint32(n))
+		s, err := l.Text(&v, 0x1000, false)
+		if want := n > maxText; err != nil || strings.HasSuffix(s, "…") != want || strings.Count(s, "a") != maxText/2 {
+			t.Errorf("of %d bytes: %q, %v", n, s, err)
+		}
+	}
 }
