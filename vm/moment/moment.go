@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"iter"
 	"maps"
 
 	"github.com/fpstack/fpstack/mem"
@@ -34,7 +35,8 @@ type Moment struct {
 	live   mem.Reader
 	budget *work.Budget
 	pages  map[mem.Addr]*[pageSize]byte // nil for one that cannot be read
-	used   []use
+	used   [][]use                      // of usesHeld each, but for the last
+	uses   int
 	recent [1 << 10]recent
 	joined []byte // of what lies in two pages
 	err    error  // why nothing is read any more
@@ -71,7 +73,7 @@ func New(live mem.Reader, has func(mem.Addr) bool, b *work.Budget) *Moment {
 
 // Part ends the part at hand, and returns its number.
 func (m *Moment) Part() Part {
-	m.ends = append(m.ends, len(m.used))
+	m.ends = append(m.ends, m.uses)
 	return Part(len(m.ends) - 1)
 }
 
@@ -107,13 +109,29 @@ func (m *Moment) note(u use) bool {
 	if r.use == u && r.part == part {
 		return true
 	}
-	if len(m.used)%usesHeld == 0 && !m.budget.Hold(usesSize) {
-		m.err = work.ErrMemory
-		return false
+	if m.uses%usesHeld == 0 {
+		if !m.budget.Hold(usesSize) {
+			m.err = work.ErrMemory
+			return false
+		}
+		m.used = append(m.used, make([]use, 0, usesHeld))
 	}
-	m.used = append(m.used, u)
+	last := &m.used[len(m.used)-1]
+	*last = append(*last, u)
+	m.uses++
 	*r = recent{u, part}
 	return true
+}
+
+// usesFrom are the uses from one number to another, which is behind them.
+func (m *Moment) usesFrom(from, end int) iter.Seq[use] {
+	return func(yield func(use) bool) {
+		for i := from; i < end; i++ {
+			if !yield(m.used[i/usesHeld][i%usesHeld]) {
+				return
+			}
+		}
+	}
 }
 
 func (m *Moment) bytes(a mem.Addr, n int) ([]byte, bool) {
@@ -195,7 +213,7 @@ func (m *Moment) Settle() []bool {
 	from := 0
 	for p, end := range m.ends {
 		same[p] = true
-		for _, u := range m.used[from:end] {
+		for u := range m.usesFrom(from, end) {
 			same[p] = same[p] && m.isSame(u, changed)
 		}
 		from = end
@@ -257,8 +275,9 @@ func (m *Moment) isSame(u use, changed map[mem.Addr]*[pageSize]byte) bool {
 func (m *Moment) Kept(keep func(Part) bool) []mem.Range {
 	var out []mem.Range
 	seen := map[use]bool{}
-	part := 0
-	for i, u := range m.used {
+	part, i := 0, -1
+	for u := range m.usesFrom(0, m.uses) {
+		i++
 		for part < len(m.ends) && i >= m.ends[part] {
 			part++
 		}
@@ -280,6 +299,6 @@ func (m *Moment) Close() {
 			m.budget.Release(pageSize)
 		}
 	}
-	m.budget.Release(int64(len(m.used)+usesHeld-1) / usesHeld * usesSize)
-	m.pages, m.used = nil, nil
+	m.budget.Release(int64(len(m.used)) * usesSize)
+	m.pages, m.used, m.uses = nil, nil, 0
 }

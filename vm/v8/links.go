@@ -26,8 +26,11 @@ type linking struct {
 	awaits  map[int]mem.Addr        // of a frame, the promise that it waits for
 }
 
-// link follows the promises of c.
+// link follows the promises of c, once.
 func (c *scan) link() *links {
+	if c.links != nil {
+		return c.links
+	}
 	l := &linking{byAddr: map[mem.Addr]int{}, owner: map[mem.Addr]int{}, sources: map[mem.Addr][]mem.Addr{},
 		awaits: map[int]mem.Addr{}}
 	l.addFrames(c)
@@ -56,8 +59,11 @@ func (c *scan) link() *links {
 	for i := range twice {
 		delete(l.awaits, i)
 	}
-	l.join()
-	return &l.links
+	if !l.join() {
+		c.Full = true
+	}
+	c.links = &l.links
+	return c.links
 }
 
 // addFrames takes the frames of c: objects of function* are async functions only where a promise steps them on.
@@ -70,6 +76,7 @@ func (l *linking) addFrames(c *scan) {
 			}
 		}
 	}
+	l.frames = make([]heap.Frame, 0, len(c.frames))
 	for i := range c.frames {
 		f := c.frames[i]
 		if f.Kind == heap.Generator {
@@ -88,38 +95,60 @@ func (l *linking) addFrames(c *scan) {
 	l.awaiting, l.leaves, l.linked = make([][]int, n), make([][]mem.Addr, n), make([]bool, n)
 }
 
-// maxPromises bounds the promises between two functions.
-const maxPromises = 1 << 10
+// maxLinks bounds the promises that are followed, and the links between functions, together.
+const maxLinks = 1 << 20
 
-// join follows what each frame waits for to the frames, or the promises, that settle it.
-func (l *linking) join() {
+// ways are what settles a promise in the end.
+type ways struct {
+	frames   []int
+	promises []mem.Addr // that nothing else settles
+}
+
+// join follows what each frame waits for to the frames, or the promises, that settle it. It is false if there is more
+// than is followed.
+func (l *linking) join() (whole bool) {
+	known, left := map[mem.Addr]*ways{}, maxLinks // many wait for the same
 	for i := range l.frames {
 		p, ok := l.awaits[i]
 		if !ok {
 			continue
 		}
-		l.linked[i] = true
-		seen := map[mem.Addr]bool{p: true}
-		for queue := []mem.Addr{p}; len(queue) > 0; queue = queue[1:] {
-			at := queue[0]
-			if child, owned := l.owner[at]; owned {
-				l.awaiting[child] = append(l.awaiting[child], i)
-				continue
-			}
-			from := l.sources[at]
-			if len(from) == 0 {
-				l.leaves[i] = append(l.leaves[i], at)
-			}
-			for _, q := range from {
-				if !seen[q] && len(seen) < maxPromises {
-					seen[q] = true
-					queue = append(queue, q)
-				}
+		w := known[p]
+		if w == nil {
+			w = l.waysTo(p, &left)
+			known[p] = w
+		}
+		if left -= len(w.frames); left < 0 {
+			return false
+		}
+		l.linked[i], l.leaves[i] = true, w.promises
+		for _, child := range w.frames {
+			l.awaiting[child] = append(l.awaiting[child], i)
+		}
+	}
+	return true
+}
+
+// waysTo follows p back, and takes from left what it follows; below zero it is not whole.
+func (l *linking) waysTo(p mem.Addr, left *int) *ways {
+	w, seen := &ways{}, map[mem.Addr]bool{p: true}
+	for queue := []mem.Addr{p}; len(queue) > 0 && *left >= 0; queue = queue[1:] {
+		at := queue[0]
+		*left--
+		if child, owned := l.owner[at]; owned {
+			w.frames = append(w.frames, child)
+			continue
+		}
+		from := l.sources[at]
+		if len(from) == 0 {
+			w.promises = append(w.promises, at)
+		}
+		for _, q := range from {
+			if !seen[q] {
+				seen[q] = true
+				queue = append(queue, q)
 			}
 		}
 	}
-	for i := range l.awaiting {
-		slices.Sort(l.awaiting[i])
-		l.awaiting[i] = slices.Compact(l.awaiting[i])
-	}
+	return w
 }

@@ -1,6 +1,7 @@
 package v8
 
 import (
+	"errors"
 	"iter"
 
 	"github.com/fpstack/fpstack/maps"
@@ -31,6 +32,7 @@ type scan struct {
 	waiters   map[mem.Addr][]heap.Waiter // by promise
 	of        map[mem.Addr]moment.Part   // of promises
 	functions map[heap.Shared]bool
+	links     *links // when they were followed
 }
 
 type object struct {
@@ -108,7 +110,8 @@ func (c *scan) Read() (found int, err error) {
 		}
 	}
 	for _, o := range c.found[1] {
-		waiters, pending, _ := c.heap.Waiters(o.at) // what is missing of it is a fault, or the object is none
+		waiters, pending, err := c.heap.Waiters(o.at) // what is missing of it is a fault, or the object is none
+		c.Full = c.Full || errors.Is(err, heap.ErrMany)
 		if part := c.Moment.Part(); pending && len(waiters) > 0 {
 			c.waiters[o.at], c.of[o.at] = waiters, part
 		}

@@ -95,7 +95,16 @@ async function selfish() {
   mine();
 }
 
+const gate = new Promise((resolve) => registry.set('gate', resolve));
+async function one() {
+  await gate; /*@one*/
+}
+async function crowd() {
+  await Promise.all(Array.from({ length: crowded }, one)); /*@crowd*/
+}
+
 let key = 0;
+const crowded = 1500;
 const file = __filename;
 const chain = (...names) => names.map((n) => [n.split(':')[0], file, line(n.split(':')[1] || n.split('.').pop())]);
 const cases = [
@@ -111,6 +120,9 @@ const cases = [
   [3, lost, [[chain('lost'), 'nobody', 1]]],
   [2, selfish, [[chain('selfish'), 'nobody', 1]]],
 ];
+if (!process.argv.includes('churn')) {
+  cases.push([1, crowd, [[chain('one'), 'future', crowded, 'crowd'], [chain('crowd'), 'future', 1]]]);
+}
 const suspended = [];
 for (const [count, run, shapes] of cases) {
   for (let i = 0; i < count; i++) run();

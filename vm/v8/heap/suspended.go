@@ -211,7 +211,10 @@ type Waiter struct {
 }
 
 // maxReactions bounds who waits for one promise.
-const maxReactions = 1 << 14
+const maxReactions = 1 << 16
+
+// ErrMany says that more wait for a promise than are read.
+var ErrMany = fmt.Errorf("more than %d wait for one promise", maxReactions)
 
 // Waiters are those of the promise at a, and whether it is pending. What was found comes with an error, too.
 func (h Heap) Waiters(a mem.Addr) (all []Waiter, pending bool, err error) {
@@ -224,10 +227,13 @@ func (h Heap) Waiters(a mem.Addr) (all []Waiter, pending bool, err error) {
 	if !ok || state&3 != 0 {
 		return nil, false, nil
 	}
-	for range maxReactions {
+	for n := 0; ; n++ {
 		reaction, ok := word.Object()
 		if !ok {
 			return all, true, nil
+		}
+		if n == maxReactions {
+			return all, true, ErrMany
 		}
 		typ, err := h.Type(reaction)
 		if err == nil && (typ != h.Types.PromiseReaction || typ == 0) {
@@ -247,7 +253,6 @@ func (h Heap) Waiters(a mem.Addr) (all []Waiter, pending bool, err error) {
 			return all, true, err
 		}
 	}
-	return all, true, fmt.Errorf("%w: more than %d wait for one promise", ErrMoved, maxReactions)
 }
 
 // waiter is who a PromiseReaction lets go on.
@@ -257,10 +262,11 @@ func (h Heap) waiter(reaction mem.Addr) (Waiter, error) {
 		return Waiter{}, err
 	}
 	if closure, ok := word.Object(); ok && h.IsFunction(closure) {
-		if p, ok := h.Settles(closure); ok {
-			return Waiter{Promise: p}, nil
-		}
-		if w, ok := h.steps(closure); ok {
+		if h.isBuiltin(closure) {
+			if p, ok := h.settledBy(closure); ok {
+				return Waiter{Promise: p}, nil
+			}
+		} else if w, ok := h.steps(closure); ok {
 			return w, nil
 		}
 	}
@@ -273,6 +279,11 @@ func (h Heap) Settles(function mem.Addr) (mem.Addr, bool) {
 	if !h.isBuiltin(function) {
 		return 0, false
 	}
+	return h.settledBy(function)
+}
+
+// settledBy is Settles of a function of V8's own.
+func (h Heap) settledBy(function mem.Addr) (mem.Addr, bool) {
 	word, err := h.contextElement(function, firstSlot)
 	if err != nil {
 		return 0, false
