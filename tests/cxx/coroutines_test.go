@@ -225,9 +225,11 @@ func ofProgram(t *testing.T, program string, n int) map[string]int {
 // TestCoroutines: coroutines of each chain are listed as often as they are there, with their lines and what they await,
 // of each compiler, optimized and not.
 func TestCoroutines(t *testing.T) {
+	t.Parallel()
 	const n = 50
 	for _, program := range programs {
 		t.Run(program, func(t *testing.T) {
+			t.Parallel()
 			compare(t, dump(t, start(t, program, n)), ofProgram(t, program, n))
 		})
 	}
@@ -236,9 +238,11 @@ func TestCoroutines(t *testing.T) {
 // TestBesideOthers: in none of several looks beside others that begin and end all the time is there a chain that the
 // source cannot make, nor is one missing.
 func TestBesideOthers(t *testing.T) {
+	t.Parallel()
 	const n, looks = 50, 10
 	for _, program := range harness.With([]string{"tasks-g++-O2", "tasks-clang++-O2"}, "tasks-clang++-O0") {
 		t.Run(program, func(t *testing.T) {
+			t.Parallel()
 			pid := start(t, program, n, "churn")
 			for range looks {
 				compare(t, dump(t, pid), ofProgram(t, program, n))
@@ -249,6 +253,7 @@ func TestBesideOthers(t *testing.T) {
 
 // TestAsio: those of Boost.Asio, with the operations that they await.
 func TestAsio(t *testing.T) {
+	t.Parallel()
 	const n = 20
 	compare(t, dump(t, start(t, "asio-g++-O2", n)), chains(t, "asio.cc", []want{
 		{"awaits a timer", "asio, timer 1, timer 2, asio", 1},

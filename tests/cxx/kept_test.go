@@ -21,10 +21,12 @@ import (
 
 // TestKept: a saved dump and a core have the same chains as the process.
 func TestKept(t *testing.T) {
+	t.Parallel()
 	const n = 3
 	harness.Need(t, "gcore")
 	for _, program := range []string{"tasks-g++-O0", "tasks-clang++-O2"} {
 		t.Run(program, func(t *testing.T) {
+			t.Parallel()
 			want := ofProgram(t, program, n)
 			pid := start(t, program, n)
 			dir := t.TempDir()
@@ -40,9 +42,11 @@ func TestKept(t *testing.T) {
 // TestWithoutLines: coroutines are listed without debug information, too: with names where there are symbols, else by
 // addresses, and in the same chains. Where they wait is then not known.
 func TestWithoutLines(t *testing.T) {
+	t.Parallel()
 	const n = 10
 	for _, program := range programs[:min(6, len(programs))] {
 		t.Run(program, func(t *testing.T) {
+			t.Parallel()
 			shape := func(d *profile.Dump) map[int]int {
 				depths := map[int]int{}
 				for i := range d.Fibers {
@@ -132,6 +136,7 @@ func linesOf(l lister, f *snapshot.Fiber) string {
 // TestEveryReadFails: whichever read of the process fails, or all from one on, a coroutine has the chain that it has,
 // or a part of it, and something is said to be missing: never another one.
 func TestEveryReadFails(t *testing.T) {
+	t.Parallel()
 	const n, tries = 2, 60
 	for _, program := range []string{"tasks-g++-O0", "tasks-clang++-O2"} {
 		p := walked.Open(t, start(t, program, n), walked.Options{})

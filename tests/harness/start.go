@@ -30,15 +30,9 @@ func Prepare(name string) (*Run, error) {
 		return nil, err
 	}
 	r.Fpstack = filepath.Join(r.Scratch, "fpstack")
-	args := []string{"build", "-o", r.Fpstack}
-	if runtime.GOARCH == "amd64" { // as scripts/build has it
-		args = append(args, "-ldflags=-E github.com/fpstack/fpstack/early.enter")
-	}
-	build := exec.Command("go", append(args, "../..")...)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
+	if err := Build(r.Fpstack); err != nil {
 		os.RemoveAll(r.Scratch)
-		return nil, fmt.Errorf("build fpstack: %w\n%s", err, out)
+		return nil, err
 	}
 	if r.Built, err = filepath.Abs("../../testdata/bin/live"); err != nil {
 		os.RemoveAll(r.Scratch)
@@ -46,6 +40,41 @@ func Prepare(name string) (*Run, error) {
 	}
 	heedSignals()
 	return r, nil
+}
+
+// Build writes fpstack to out, as it is released. It is linked in testdata/bin, once for all rooms: go leaves what is up
+// to date there as it is.
+func Build(out string) error {
+	const bin = "../../testdata/bin"
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return fmt.Errorf("build fpstack: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(bin, "fpstack.lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return fmt.Errorf("build fpstack: %w", err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil { // other rooms run beside this one
+		return fmt.Errorf("build fpstack: lock %s: %w", lock.Name(), err)
+	}
+	linked := filepath.Join(bin, "fpstack")
+	args := []string{"build", "-o", linked}
+	if runtime.GOARCH == "amd64" { // as scripts/build has it
+		args = append(args, "-ldflags=-E github.com/fpstack/fpstack/early.enter")
+	}
+	build := exec.Command("go", append(args, "../..")...)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build fpstack: %w\n%s", err, said)
+	}
+	program, err := os.ReadFile(linked)
+	if err == nil {
+		err = os.WriteFile(out, program, 0o755)
+	}
+	if err != nil {
+		return fmt.Errorf("build fpstack: %w", err)
+	}
+	return nil
 }
 
 // heedSignals lets programs that are started here heed what a terminal sends, also where these tests were told

@@ -41,6 +41,7 @@ type lister interface {
 // TestEveryReadFails: whichever read of the process fails, or all from one on, a task has the chain that it has, or
 // none and says so: never another one.
 func TestEveryReadFails(t *testing.T) {
+	t.Parallel()
 	const n = 2
 	tries := harness.Times(60)
 	want := chains(t)

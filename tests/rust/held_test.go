@@ -119,12 +119,14 @@ var held = map[string]map[string]int{
 // reference, in a box, owned, given to another function; nobody who only knows of the lock. Futures in sets are shown
 // though nothing has woken them. All scenarios are there at once: each is known by its own functions.
 func TestHeld(t *testing.T) {
+	t.Parallel()
 	const n = 2
 	lines := marksOf(t, "held")
 	scenarios := slices.Sorted(maps.Keys(held))
 	for _, program := range harness.With([]string{"held"}, "held-debug") {
 		for _, scheduler := range []string{"current", "multi"} {
 			t.Run(program+" "+scheduler, func(t *testing.T) {
+				t.Parallel()
 				got := map[string]int{}
 				for _, s := range told(dump(t, startHeld(t, program, scheduler, n, scenarios...)), lines) {
 					got[s]++
@@ -150,6 +152,7 @@ func TestHeld(t *testing.T) {
 
 // TestObjects: tasks that wait for the same thing have the same address, and others have not.
 func TestObjects(t *testing.T) {
+	t.Parallel()
 	const n = 3
 	d := dump(t, start(t, "tasks", "current", n))
 	shared := []string{"awaits a Mutex<u64>", "awaits a Semaphore", "awaits a RwLock<u64>", "awaits room in a channel",
@@ -185,6 +188,7 @@ func TestObjects(t *testing.T) {
 
 // TestDebugFile: of a stripped program the debug file beside it says where its tasks wait, and who has what.
 func TestDebugFile(t *testing.T) {
+	t.Parallel()
 	harness.Need(t, "objcopy", "strip")
 	const n = 2
 	dir := t.TempDir()
@@ -217,6 +221,7 @@ func count(all []string, s string) (n int) {
 // TestVerdict: the sentence has who waits for what, and who has that; tasks that wait for each other are a deadlock,
 // and none where one gives up after a time.
 func TestVerdict(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		scenario string
 		kind     string

@@ -72,6 +72,7 @@ func waitingLines(d *profile.Dump) map[string][]string {
 // dry run beside. What taskdump knows nothing of, because its future does not tell, is left out. That a timer is beside
 // what is waited for has no chain of its own here.
 func TestTaskdump(t *testing.T) {
+	t.Parallel()
 	harness.Long(t)
 	const n, kinds = 3, 13
 	for _, scheduler := range []string{"current", "multi"} {

@@ -158,11 +158,13 @@ func chains(t *testing.T) map[string]string {
 // others that come and go; in all of several looks, with both schedulers, of the oldest and the newest tokio,
 // optimized and not.
 func TestTasks(t *testing.T) {
+	t.Parallel()
 	const n = 50
 	want := chains(t)
 	for _, program := range harness.With([]string{"tasks"}, "tasks-full", "tasks-debug", "tasks-1.28") {
 		for _, scheduler := range []string{"current", "multi"} {
 			t.Run(program+" "+scheduler, func(t *testing.T) {
+				t.Parallel()
 				pid := start(t, program, scheduler, n)
 				for range 3 {
 					compare(t, dump(t, pid), want, n)
@@ -244,11 +246,13 @@ func compare(t *testing.T, d *profile.Dump, want map[string]string, n int) {
 // TestWithoutLines: tasks are listed without debug information, too: with the names of their futures where there are
 // symbols, else without; it is said that more is not known.
 func TestWithoutLines(t *testing.T) {
+	t.Parallel()
 	const n = 10
 	futures := []string{"sleeper", "locker", "permitted", "reading", "handle_request", "consumer", "producer",
 		"notified", "joiner", "forever", "peer", "server", "selecting", "joining", "timed", "recursive"}
 	for program, named := range map[string]bool{"tasks-nodebug": true, "tasks-stripped": false} {
 		t.Run(program, func(t *testing.T) {
+			t.Parallel()
 			d := dump(t, start(t, program, "multi", n))
 			got, waiting := map[string]int{}, 0
 			for i := range d.Fibers {
@@ -282,6 +286,7 @@ const churning = 2 * 21
 
 // TestKept: a saved dump and a core have the same chains as the process.
 func TestKept(t *testing.T) {
+	t.Parallel()
 	const n = 3
 	want := chains(t)
 	harness.Need(t, "gcore")
