@@ -23,8 +23,8 @@ import (
 func built(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fpstack")
-	if out, err := exec.Command("go", "build", "-o", path, "../..").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if err := harness.Build(path); err != nil {
+		t.Fatal(err)
 	}
 	return path
 }

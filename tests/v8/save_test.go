@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 var update = flag.Bool("update", false, "save processes of Node.js again for TestSaved")
@@ -29,8 +30,8 @@ func TestUpdateSaved(t *testing.T) {
 		t.Skip("nothing is saved without -update")
 	}
 	tool := filepath.Join(t.TempDir(), "fpstack")
-	if out, err := exec.Command("go", "build", "-o", tool, "../..").CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v", out, err)
+	if err := harness.Build(tool); err != nil {
+		t.Fatal(err)
 	}
 	for _, s := range []struct{ version, mode, script string }{
 		{"18.20.8", "default", "loop.js"}, {"20.20.2", "sparkplug", "loop.js"}, {"22.23.3", "interpreter", "loop.js"},
