@@ -1,7 +1,7 @@
-// Command typecheck checks the types of all packages of the module, without their tests, as they are on other
-// architectures: names that a system has not, numbers that do not fit, fields of another type.
+// Command typecheck checks the types of packages of the module as they are on other systems: names that a system has
+// not, numbers that do not fit, fields of another type.
 //
-//	typecheck ARCH...
+//	typecheck [-tests] -systems SYSTEM/ARCH,... [PACKAGE...]    of ./... without packages; -tests: with their tests
 //
 // It reads sources alone: dependencies are not compiled, and of their functions only the signatures are read. So it
 // takes a fifth of what a build takes, and finds all that a compiler refuses but what its back end has to say.
@@ -12,6 +12,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -25,23 +26,30 @@ import (
 )
 
 func main() {
-	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: typecheck ARCH...")
-		os.Exit(64)
+	systems := flag.String("systems", "", "a list of `SYSTEM/ARCH`")
+	tests := flag.Bool("tests", false, "check the tests of the packages too")
+	flag.Parse()
+	var list []string // of arguments of go list
+	if *tests {
+		list = append(list, "-test")
+	}
+	list = append(list, flag.Args()...)
+	if flag.NArg() == 0 {
+		list = append(list, "./...")
 	}
 	status := 0
-	for _, arch := range os.Args[1:] {
-		n, wrong, err := check(".", arch)
+	for system := range strings.SplitSeq(*systems, ",") {
+		n, wrong, err := check(".", system, list)
 		for _, e := range wrong {
-			fmt.Printf("linux/%s: %v\n", arch, e)
+			fmt.Printf("%s: %v\n", system, e)
 		}
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "typecheck: linux/%s: %v\n", arch, err)
+			fmt.Fprintf(os.Stderr, "typecheck: %s: %v\n", system, err)
 		}
 		if err != nil || len(wrong) > 0 {
 			status = 1
 		} else {
-			fmt.Printf("linux/%s: %d packages\n", arch, n)
+			fmt.Printf("%s: %d packages\n", system, n)
 		}
 	}
 	os.Exit(status)
@@ -55,15 +63,18 @@ type listed struct {
 	Module          *struct{ Main bool }
 }
 
-// check checks all packages of the module in dir, and what they import first. n is how many are the module's own.
-func check(dir, arch string) (n int, wrong []error, err error) {
+// check checks the packages that go list lists in dir, and what they import first. n is how many are the module's own;
+// a package counts once more with its tests.
+func check(dir, system string, list []string) (n int, wrong []error, err error) {
+	goos, arch, _ := strings.Cut(system, "/")
 	sizes := types.SizesFor("gc", arch)
 	if sizes == nil {
-		return 0, nil, errors.New("unknown architecture")
+		return 0, nil, errors.New("unknown architecture: -systems wants SYSTEM/ARCH")
 	}
-	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module", "./...")
+	cmd := exec.Command("go", append([]string{"list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module"},
+		list...)...)
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
-	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+arch, "CGO_ENABLED=0")
 	out, err := cmd.Output()
 	if err != nil {
 		return 0, nil, fmt.Errorf("list packages: %w", err)
@@ -76,7 +87,7 @@ func check(dir, arch string) (n int, wrong []error, err error) {
 		} else if err != nil {
 			return n, wrong, fmt.Errorf("list packages: %w", err)
 		}
-		if p.ImportPath == "unsafe" {
+		if p.ImportPath == "unsafe" || strings.HasSuffix(p.ImportPath, ".test") { // a program of tests, written by go
 			continue
 		}
 		own := p.Module != nil && p.Module.Main
@@ -103,7 +114,8 @@ func (p *listed) check(known map[string]*types.Package, sizes types.Sizes, own b
 	}
 	config := types.Config{Sizes: sizes, IgnoreFuncBodies: !own, Importer: importer{p, known},
 		Error: func(err error) { wrong = append(wrong, err) }}
-	made, err := config.Check(p.ImportPath, files, parsed, nil)
+	path, _, _ := strings.Cut(p.ImportPath, " [") // of tests, with theirs in brackets
+	made, err := config.Check(path, files, parsed, nil)
 	if err != nil && len(wrong) == 0 {
 		wrong = append(wrong, err)
 	}

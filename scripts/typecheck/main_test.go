@@ -7,14 +7,16 @@ import (
 	"testing"
 )
 
-// TestCheck: what is wrong on one architecture alone is found there and nowhere else.
+// TestCheck: what is wrong on one system alone is found there and nowhere else, in tests where these are asked for.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod": "module example.org/m\n\ngo 1.26\n",
 		"main.go": "package main\n\nimport \"net/http\"\n\nvar large int = 1 << 40\n\n" +
 			"func main() { _, _ = large, http.Get }\n",
-		"b/b.go": "package b\n\nimport \"syscall\"\n\nfunc links(s *syscall.Stat_t) uint64 { return s.Nlink }\n",
+		"b/b.go":      "package b\n\nimport \"syscall\"\n\nfunc links(s *syscall.Stat_t) uint64 { return s.Nlink }\n",
+		"c/c.go":      "package c\n\nvar n int\n",
+		"c/c_test.go": "package c\n\nimport \"syscall\"\n\nvar _ = n + syscall.Gettid()\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -25,25 +27,32 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		arch string
-		want []string
+		system   string
+		list     []string
+		packages int
+		want     []string
 	}{
-		{"amd64", nil},
-		{"arm64", []string{"s.Nlink"}}, // 32 bits wide there
-		{"arm", []string{"1 << 40", "s.Nlink"}},
+		{"linux/amd64", []string{"./..."}, 3, nil},
+		{"linux/arm64", []string{"./..."}, 3, []string{"s.Nlink"}}, // 32 bits wide there
+		{"linux/arm", []string{"./..."}, 3, []string{"1 << 40", "s.Nlink"}},
+		{"linux/amd64", []string{"-test", "./..."}, 4, nil},
+		{"darwin/arm64", []string{"./c"}, 1, nil},
+		{"darwin/arm64", []string{"-test", "./c"}, 2, []string{"syscall.Gettid"}},
 	} {
-		n, wrong, err := check(dir, tt.arch)
-		if err != nil || n != 2 || len(wrong) != len(tt.want) {
-			t.Errorf("%s: %d packages, %v, %v", tt.arch, n, wrong, err)
+		n, wrong, err := check(dir, tt.system, tt.list)
+		if err != nil || n != tt.packages || len(wrong) != len(tt.want) {
+			t.Errorf("%s: %d packages, %v, %v", tt.system, n, wrong, err)
 			continue
 		}
 		for i, want := range tt.want {
 			if !strings.Contains(wrong[0].Error()+wrong[len(wrong)-1].Error(), want) {
-				t.Errorf("%s: %v, want one about %s", tt.arch, wrong[i], want)
+				t.Errorf("%s: %v, want one about %s", tt.system, wrong[i], want)
 			}
 		}
 	}
-	if _, _, err := check(dir, "vax"); err == nil {
-		t.Error("vax was checked")
+	for _, system := range []string{"linux/vax", "amd64"} {
+		if _, _, err := check(dir, system, []string{"./..."}); err == nil {
+			t.Errorf("%s was checked", system)
+		}
 	}
 }
