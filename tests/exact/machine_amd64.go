@@ -2,6 +2,7 @@ package exact
 
 import (
 	"encoding/binary"
+	"fmt"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -37,6 +38,38 @@ func callOf(r *unix.PtraceRegs) (nr uint64, args [2]uint64) { return r.Rax, [2]u
 func (t *thread) returnsTo() (uint64, bool) { return t.space.word(t.at.sp, t.space.wordSize()) }
 
 func (s *space) decode(b []byte) instruction { return decode(b, s.wide) }
+
+// runToEntry lets a process that is stopped behind its exec run until it comes to its entry.
+func runToEntry(pid int) error {
+	entry, err := entryOf(pid)
+	if err != nil {
+		return err
+	}
+	code := make([]byte, 8)
+	if _, err := unix.PtracePeekText(pid, uintptr(entry), code); err != nil {
+		return fmt.Errorf("read the entry: %w", err)
+	}
+	trap := append([]byte{0xcc}, code[1:]...) // int3
+	if _, err := unix.PtracePokeText(pid, uintptr(entry), trap); err != nil {
+		return fmt.Errorf("write a breakpoint: %w", err)
+	}
+	if err := unix.PtraceCont(pid, 0); err != nil {
+		return err
+	}
+	ws, err := waitFor(pid)
+	if err != nil || !ws.Stopped() || ws.StopSignal() != unix.SIGTRAP {
+		return fmt.Errorf("wait for the entry: wait status %#x, %v", uint32(ws), err)
+	}
+	if _, err := unix.PtracePokeText(pid, uintptr(entry), code); err != nil {
+		return fmt.Errorf("remove a breakpoint: %w", err)
+	}
+	var r unix.PtraceRegs
+	if err := registers(pid, &r); err != nil {
+		return fmt.Errorf("read registers: %w", err)
+	}
+	r.Rip = entry
+	return unix.PtraceSetRegs(pid, &r)
+}
 
 // pacMask has the bits of return addresses that sign them.
 func pacMask(int) uint64 { return 0 }

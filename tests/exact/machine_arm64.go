@@ -3,6 +3,7 @@ package exact
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -116,6 +117,9 @@ const (
 	notePRStatus = 1
 	notePACMask  = 0x406
 )
+
+// runToEntry is not there: no program is tried so.
+func runToEntry(int) error { return errors.ErrUnsupported }
 
 // pacMask has the bits of return addresses that sign them, 0 where the processor signs none.
 func pacMask(tid int) uint64 {

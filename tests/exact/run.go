@@ -21,6 +21,7 @@ type Options struct {
 	Limit  time.Duration // end so long after the first point; 0 is no limit
 	Inject int           // send SIGUSR1 at each Inject-th instruction, once a handler is installed; 0 never
 	Fixed  bool          // without address space randomisation
+	Loaded bool          // begin at the program's entry, behind the dynamic linker; on amd64 alone
 	Dir    string        // working directory; "" is the caller's
 	Keep   int           // misses kept for each symbol and cause; 0 is 2
 	// Tunables is the program's GLIBC_TUNABLES. With glibc.cpu.hwcaps=-AVX512VL and the like glibc

@@ -3,8 +3,10 @@
 package exact
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
 	"unsafe"
 
@@ -16,6 +18,7 @@ const (
 	traceOptions = unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK |
 		unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC
 	addrNoRandomize = 0x0040000
+	atEntry         = 9 // AT_ENTRY of getauxval(3)
 )
 
 // start runs argv under ptrace and returns its process id, stopped behind its exec. Its
@@ -49,11 +52,28 @@ func start(argv []string, opt *Options) (int, error) {
 	if err == nil {
 		err = ptrace(unix.PTRACE_SETOPTIONS, pid, 0, traceOptions)
 	}
+	if err == nil && opt.Loaded {
+		err = runToEntry(pid)
+	}
 	if err != nil {
 		_ = unix.Kill(pid, unix.SIGKILL)
 		return 0, fmt.Errorf("trace %q: %w", argv[0], err)
 	}
 	return pid, nil
+}
+
+// entryOf is the address of the first instruction of a program, which the dynamic linker jumps to.
+func entryOf(pid int) (uint64, error) {
+	words, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pid))
+	if err != nil {
+		return 0, err
+	}
+	for ; len(words) >= 16; words = words[16:] { // of 64-bit programs
+		if binary.NativeEndian.Uint64(words) == atEntry {
+			return binary.NativeEndian.Uint64(words[8:]), nil
+		}
+	}
+	return 0, errors.New("no AT_ENTRY among its auxiliary values")
 }
 
 // waitFor waits for one thread.
