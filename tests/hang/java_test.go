@@ -69,6 +69,7 @@ func has(t *testing.T, text string, parts ...string) {
 
 // TestJavaHangs: the verdict on a JVM names what its threads wait for in Java.
 func TestJavaHangs(t *testing.T) {
+	t.Parallel()
 	t.Run("class initialisation", func(t *testing.T) {
 		t.Parallel()
 		pid := strconv.Itoa(startJava(t, "Waits"))
@@ -84,6 +85,7 @@ func TestJavaHangs(t *testing.T) {
 
 // TestJavaWaits: what a JVM waits for that is no deadlock: its own code where it waits is named, and who or what for.
 func TestJavaWaits(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct{ kind, verdict, where, wait string }{
 		{"starves", "waits in java.util.concurrent.FutureTask.get", "in Hangs.orders (Hangs.java:", "FutureTask 0x"},
 		{"joins", "waits in java.util.concurrent.CountDownLatch.await", "in Hangs.lambda$joins$", "to end"},

@@ -32,6 +32,7 @@ func watch(t *testing.T, pid int, more ...string) (out string, status int) {
 // TestWatch: nothing is sampled before a limit is reached, and which it was is said. A process that writes is not
 // silent, one that ends ends the watch.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, script string
 		options      []string
