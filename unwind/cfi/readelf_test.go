@@ -172,7 +172,7 @@ func firstOf(patterns ...string) string {
 }
 
 func TestRowsOfInstalledFiles(t *testing.T) {
-	const large = 4 << 20
+	const large = 1 << 20
 	for _, tt := range []struct {
 		name, path string
 	}{
@@ -198,8 +198,8 @@ func TestRowsOfInstalledFiles(t *testing.T) {
 			if registerNames[machine] == nil {
 				t.Skipf("register names of %v are not known", machine)
 			}
-			if testing.Short() && len(cfg.EHFrame.Data) > large {
-				t.Skip("large file in short mode")
+			if testing.Short() && tt.name != "libc" {
+				t.Skip("one file without header in short mode")
 			}
 			cfg.EHFrameHdr = Section{}
 			compare(t, tt.path, cfg, machine)
