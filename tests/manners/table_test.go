@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/tests/harness"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,7 +23,7 @@ type situation struct {
 	log  []string // what the parent is told; "killed 15" is added where it has not ended
 }
 
-var situations = []situation{
+var situations = append([]situation{
 	{name: "nothing else happens", do: func(s *scene) {
 		s.snapshotEachWay()
 		s.running()
@@ -115,15 +116,14 @@ var situations = []situation{
 		s.running()
 	}},
 	{name: "SCHED_IDLE thread on busy CPUs", do: idleThread},
-	{name: "fpstack inherits signal 63 blocked", do: inherited("blocked", "63")},
-	{name: "fpstack inherits SIGURG blocked", do: inherited("blocked", "23")},
-	{name: "fpstack inherits SIGCHLD blocked", do: inherited("blocked", "17")},
-	{name: "fpstack inherits every signal blocked", do: inherited("blocked", "all")},
 	{name: "no signal can be queued", do: inherited("queue", "0")},
 	{name: "tracer dies while all are held, signals queued", do: tracerDiesHolding(0), log: nil},
 	{name: "tracer dies holding a stopped process", do: tracerDiesHolding(unix.SIGSTOP), log: []string{"stopped 19",
 		"continued"}},
-}
+}, harness.With([]situation{{name: "fpstack inherits every signal blocked", do: inherited("blocked", "all")}},
+	situation{name: "fpstack inherits signal 63 blocked", do: inherited("blocked", "63")},
+	situation{name: "fpstack inherits SIGURG blocked", do: inherited("blocked", "23")},
+	situation{name: "fpstack inherits SIGCHLD blocked", do: inherited("blocked", "17")})...)
 
 // Of what ptrace(2) shows, these rows cannot be made, as fpstack never comes there or they belong to somebody else:
 //
