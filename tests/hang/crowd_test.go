@@ -71,8 +71,8 @@ int main(int argc, char **argv)
 }
 `
 
-// TestCrowd: for four times as many threads waits and hang take some four times as much CPU time: of thousands that wait
-// for one process each was joined with each before.
+// TestCrowd: for four times as many threads waits and hang take some four times as much CPU time: of many that wait for
+// one process each was joined with each before.
 func TestCrowd(t *testing.T) {
 	harness.Need(t, "gcc")
 	few := 500

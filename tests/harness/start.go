@@ -42,8 +42,8 @@ func Prepare(name string) (*Run, error) {
 	return r, nil
 }
 
-// Build writes fpstack to out, as it is released. It is linked in testdata/bin, once for all rooms: go leaves what is up
-// to date there as it is.
+// Build writes fpstack to out, as it is released. It is linked in testdata/bin, once for all rooms: what is up to date
+// there go leaves as it is.
 func Build(out string) error {
 	const bin = "../../testdata/bin"
 	if err := os.MkdirAll(bin, 0o755); err != nil {
