@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/vm"
 )
@@ -21,7 +22,7 @@ func TestFunctions(t *testing.T) {
 			continue
 		}
 		for _, m := range modes(majorOf(version)) {
-			if m.name == "default" || m.name == "sparkplug" || m.name == "maglev" {
+			if slices.Contains(harness.With([]string{"default"}, "sparkplug", "maglev"), m.name) {
 				t.Run(version+"/"+m.name, func(t *testing.T) { checkList(t, start(t, version, m.flags, "loop.js")) })
 			}
 		}
