@@ -22,9 +22,9 @@ func (d *drawnVirtual) word(at mem.Addr, v uint64) {
 }
 
 func (d *drawnVirtual) reader() *virtualReader {
-	l := &virtualLayout{nodeKey: 16, nodeNext: 24, nodeBytes: 32, contBytes: 24, tail: 16, thread: 0x888000, threadBytes: 24, setMap: 16, mapTable: 16,
-		chunkParent: 16, chunkSize: 24, chunkSP: 28, chunkBottom: 32, chunkStack: 40, chunkHeadBytes: 40,
-		referent: 16, containers: map[mem.Addr]int64{drawnClass: 16}}
+	l := &virtualLayout{nodeKey: 16, nodeNext: 24, nodeBytes: 32, contBytes: 24, tail: 16, thread: 0x888000,
+		threadBytes: 24, setMap: 16, mapTable: 16, chunkParent: 16, chunkSize: 24, chunkSP: 28, chunkBottom: 32,
+		chunkStack: 40, chunkHeadBytes: 40, referent: 16, containers: map[mem.Addr]int64{drawnClass: 16}}
 	fetch := func(wants []snapshot.Want) ([][]byte, bool) {
 		v := view.Copied(nil, mem.Range{Start: drawnBase, Data: d.b})
 		out := make([][]byte, len(wants))

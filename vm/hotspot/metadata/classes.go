@@ -15,7 +15,7 @@ const (
 )
 
 // Find finds the classes that are named in found, with slashes, among those of all loaders, and puts where they are; 0
-// stays for one that was not loaded. It looks at all of them, oldest loaders last, until it has all, and fails where one
+// stays for one that was not loaded. It looks at all of them, oldest loaders last, until it has all; it fails where one
 // that it misses may be among those whose names it cannot read.
 func (l *Layout) Find(v *view.View, found map[string]mem.Addr) error {
 	if l.graph == 0 || !l.nextLoader.OK() || !l.loaderClasses.OK() || !l.nextClass.OK() {

@@ -47,8 +47,8 @@ func word(offset int64) vmstructs.Place { return vmstructs.Place{Offset: offset,
 
 func layout() *Layout {
 	return &Layout{graph: head, nextLoader: word(loaderNext), loaderClasses: word(loaderClasses),
-		klassName: word(className), nextClass: word(classNext), klassConstants: word(classPool), super: word(classSuper),
-		fields: word(classFields), fieldCount: word(classCount),
+		klassName: word(className), nextClass: word(classNext), klassConstants: word(classPool),
+		super: word(classSuper), fields: word(classFields), fieldCount: word(classCount),
 		symbolLength: word(0), symbolBody: word(8), poolLength: word(0), poolSize: 8}
 }
 
@@ -77,7 +77,8 @@ func TestFind(t *testing.T) {
 	}{
 		{"both", func(*drawn, []mem.Addr) {}, "", 2},
 		{"one was not loaded", func(d *drawn, c []mem.Addr) { d.symbol(c[1]+0x80, "u/C") }, "", 1},
-		{"a name is nowhere", func(d *drawn, c []mem.Addr) { d.word(c[1]+className, 0x999000) }, "no name that can be read", 1},
+		{"a name is nowhere", func(d *drawn, c []mem.Addr) { d.word(c[1]+className, 0x999000) },
+			"no name that can be read", 1},
 		{"another class has no name", func(d *drawn, c []mem.Addr) { d.word(c[0]+className, 0) }, "", 2},
 		{"a name is too long", func(d *drawn, c []mem.Addr) { d.word(c[1]+0x80, maxSymbol+1) }, "", 1},
 		{"classes without an end", func(d *drawn, c []mem.Addr) {
