@@ -39,6 +39,21 @@ func (j *judging) asleep(n *node, w *profile.Wait) string {
 	return words + j.where(n)
 }
 
+// keepsAlive reports whether a thread sleeps in the function that it began with, as a main does that keeps its program
+// alive. What sleeps in a function below that may have what others wait for.
+func (j *judging) keepsAlive(n *node) bool {
+	t, own := j.sampled[n.tid], 0
+	if t == nil {
+		return false
+	}
+	for i := range t.Stack.Frames {
+		if f := &t.Stack.Frames[i]; f.Kind.Made() == made(&t.Stack) && isOwn(j.of(n.pid).dump, f) {
+			own++
+		}
+	}
+	return own == 1
+}
+
 // asleepFor is how long a sleep lasts: hours, as a person says them, where it is some, else seconds.
 func asleepFor(d time.Duration) string {
 	if d >= 2*time.Hour {
@@ -129,7 +144,7 @@ func (j *judging) blockedKind(n *node) Kind {
 
 // blocked says what a thread waits for that nobody is known to end.
 func (j *judging) blocked(n *node, w *profile.Wait) string {
-	if t := j.sampled[n.tid]; t != nil && made(&t.Stack) {
+	if t := j.sampled[n.tid]; t != nil && made(&t.Stack) && w.Sort != profile.SortPool {
 		if by := libraryCall(j.of(n.pid).dump, &t.Stack); by != "" {
 			return "waits in " + by + j.where(n)
 		}

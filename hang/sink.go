@@ -225,6 +225,8 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankOutside, Waiting, "waits for requests"
 	case w.Mode == profile.WaitOutside && (w.Sort == profile.SortSocketData || w.Sort == profile.SortSocketRoom):
 		s.rank, s.kind, s.does = rankOutside, Waiting, socketVerb(w)+socketName(w)+", and gets no answer"
+	case w.Mode == profile.WaitTime && j.of(n.pid).pooled && j.keepsAlive(n):
+		s.rank, s.does = rankWork, j.asleep(n, w)
 	case w.Mode == profile.WaitTime:
 		s.rank, s.kind, s.does = rankTime, sleepKind(w), j.asleep(n, w)
 	case w.Mode == profile.WaitOutside:

@@ -65,6 +65,7 @@ type together struct {
 	hosts   bool             // one waits until somebody ends the program
 	serves  bool             // one waits for somebody to connect
 	timers  bool             // a timer of its runtime is set
+	pooled  bool             // one waits for a connection or an object of a pool
 	rests   bool             // no thread runs, nor did but to wake and sleep again
 	spin    []int            // those that spin
 	share   string           // how much CPU each of these had or wanted
@@ -85,8 +86,10 @@ func (j *judging) of(pid int) *together {
 	for _, tid := range j.members[pid] {
 		j.steps++
 		p.serves = p.serves || j.servesBy(tid) && !j.isHousekeeper(tid)
-		if w := j.waiting[tid]; w != nil && w.Mode == profile.WaitIdle && hasTimer(w) && !isAlarm(p.dump, w) {
-			p.timers = true // whoever waits on behalf of fibers waits until the first of them
+		if w := j.waiting[tid]; w != nil {
+			p.pooled = p.pooled || w.Sort == profile.SortPool
+			// Whoever waits on behalf of fibers waits until the first of them.
+			p.timers = p.timers || w.Mode == profile.WaitIdle && hasTimer(w) && !isAlarm(p.dump, w)
 		}
 		switch class := j.classOf(tid); {
 		case class == Spinning:

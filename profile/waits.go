@@ -106,6 +106,7 @@ const (
 	SortCondition     WaitSort = "condition" // a condition variable and its like: nobody holds it
 	SortTask          WaitSort = "task"      // the end of a task or async function, which is no thread
 	SortSemaphore     WaitSort = "semaphore"
+	SortPool          WaitSort = "pool" // a connection or an object of a pool that has none free
 	SortBarrier       WaitSort = "barrier"
 	SortFutex         WaitSort = "futex"     // a word of which it is not known what it is part of
 	SortWork          WaitSort = "work"      // a runtime keeps the thread for work to come

@@ -140,9 +140,9 @@ var (
 	kindJavaCondition     = Kind{profile.SortCondition, "a signal of a Condition"}
 	kindJavaRwLock        = Kind{profile.SortLock, "a ReentrantReadWriteLock"}
 	kindJavaUnpark        = Kind{profile.SortCondition, "LockSupport.unpark"}
-	kindHikari            = Kind{profile.SortSemaphore, "a connection of a HikariCP pool that has none free"}
-	kindCommonsPool       = Kind{profile.SortSemaphore, "an object of a Commons Pool that has none free"}
-	kindTomcatPool        = Kind{profile.SortSemaphore, "a connection of a Tomcat JDBC pool that has none free"}
+	kindHikari            = Kind{profile.SortPool, "a connection of a HikariCP pool that has none free"}
+	kindCommonsPool       = Kind{profile.SortPool, "an object of a Commons Pool that has none free"}
+	kindTomcatPool        = Kind{profile.SortPool, "a connection of a Tomcat JDBC pool that has none free"}
 	kindJavaTimers        = Kind{profile.SortTimers, "Java timers"}
 	kindJavaNotify        = Kind{profile.SortCondition, "a notify of an object"}
 	kindJavaInterrupt     = Kind{profile.SortCondition, "Thread.interrupt"}

@@ -8,8 +8,8 @@ import (
 
 // joinTree completes who waits for whom. From 3.14 on each task says that. Before, it is found from both ends: a task
 // waits for another itself, or for a future that something the other calls when it is done knows: gather, shield and
-// wait keep it in variables of that function, a TaskGroup in itself. Those are read when the process runs again; what
-// they lead to must be a task, or what a task was waiting for in the stop.
+// wait keep it in variables of that function, a TaskGroup of asyncio or AnyIO in itself. Those are read when the
+// process runs again; what they lead to must be a task, or what a task was waiting for in the stop.
 func (l *taskList) joinTree() {
 	waiting := map[mem.Addr]mem.Addr{} // tasks by the future that they wait for
 	for i := range l.tasks {
@@ -91,6 +91,10 @@ func (c *callbacks) call(function mem.Addr, t *taskRead) {
 		l.Elements(c.m, field(offset), false, func(cell mem.Addr) bool {
 			if content, ok := object.Pointer(c.m, cell+mem.Addr(l.Header)); ok {
 				c.found(content, t)
+				// By that future the end of a group of AnyIO is awaited. Source: anyio/_backends/_asyncio.py.
+				if future, ok := l.Attribute(c.m, content, "_on_completed_fut"); ok {
+					c.found(future, t)
+				}
 			}
 			return true
 		})

@@ -1,0 +1,43 @@
+package hang
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+)
+
+// TestEmptyPool: of a thread that waits for a connection of an empty pool and one that sleeps, the one that waits is
+// named if the other sleeps in the function that it began with; who sleeps deeper may have the connection.
+func TestEmptyPool(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		sleep []string // the stack of the other
+		kind  Kind
+		want  string
+	}{
+		{"beside main that sleeps", []string{"main"}, Waiting, "waits for a connection, in checkout"},
+		{"beside a request that sleeps", []string{"request", "main"}, Unknown, "is asleep for 50.0 s more, in request"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c := twice(Counters{}, "S", []string{"checkout", "request"}, []string{"checkout", "request"})
+			for i := range c.Moments {
+				m := &c.Moments[i]
+				d := m.Dumps[0]
+				d.Threads[0].Wait = &profile.Wait{Sort: profile.SortPool, Mode: profile.WaitAny,
+					Text: "waits for a connection", Wakers: []profile.Waker{{PID: 7}}}
+				other := profile.Thread{TID: 8, Name: "other", State: "S", Wait: &profile.Wait{Sort: profile.SortTime,
+					Mode: profile.WaitTime, Left: 50 * time.Second}}
+				for _, f := range row.sleep {
+					other.Stack.Frames = append(other.Stack.Frames, profile.Frame{Func: f, Module: -1})
+				}
+				d.Threads = append(d.Threads, other)
+				m.Counters[8] = m.Counters[7]
+			}
+			if v := Judge(c); v.Kind != row.kind || !strings.Contains(v.Sentence, row.want) {
+				t.Errorf("got %s: %s; want %s: %s", v.Kind, v.Sentence, row.kind, row.want)
+			}
+		})
+	}
+}
