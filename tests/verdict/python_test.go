@@ -41,10 +41,10 @@ var pythonRows = []row{
 		ready: "ready",
 		argv:  []string{"python3", "connpool.py", "leak"},
 		is:    truth{state: hangs, culprit: "connpool.py", function: "checkout"}},
-	{name: "AnyIO request without an answer", needs: python311, files: []string{"anyio_request.py", "silent.py"},
+	{name: "AnyIO request without an answer", needs: withAnyIO, files: []string{"anyio_request.py", "silent.py"},
 		start: silent, argv: anyio("anyio_request.py"), ready: "ready",
 		is: truth{state: hangs, culprit: "anyio_request.py|silent.py", function: "request|ignore"}},
-	{name: "AnyIO two Locks in two orders", needs: python311, files: one("anyio_locks.py"),
+	{name: "AnyIO two Locks in two orders", needs: withAnyIO, files: one("anyio_locks.py"),
 		argv: anyio("anyio_locks.py"), ready: "ready",
 		is: truth{state: hangs, culprit: "anyio_locks.py", function: "transfer"}},
 	{name: "Python lock inherited over fork", needs: python, files: one("forklock.py"), ready: "ready",
@@ -65,7 +65,7 @@ var pythonRows = []row{
 	// That are healthy.
 	{name: "healthy Python idle HTTP server", needs: python, files: one("server.py"), ready: "ready",
 		argv: []string{"python3", "server.py"}, is: truth{state: healthy}},
-	{name: "healthy AnyIO idle server", needs: python311, files: one("anyio_server.py"),
+	{name: "healthy AnyIO idle server", needs: withAnyIO, files: one("anyio_server.py"),
 		argv: anyio("anyio_server.py"), ready: "ready", is: truth{state: healthy}},
 	{name: "healthy Python pool whose connections come back", needs: python, files: one("connpool.py"),
 		ready: "ready",
@@ -109,11 +109,11 @@ var (
 	pytest = []string{"/usr/bin/python3", "/usr/lib/python3/dist-packages/pytest"}
 )
 
-// python311 is the release that scripts/build-python gets packages for.
-var python311 = []string{"/usr/bin/python3.11", root("testdata/bin/python/packages-3.11/anyio")}
+// withAnyIO are Debian's Python and what scripts/build-python gets for it.
+var withAnyIO = []string{"/usr/bin/python3", root("testdata/bin/python/packages-3.11/anyio")}
 
 // anyio runs a program with these packages, in a folder that is called as that where pip puts them.
 func anyio(program string) []string {
 	return []string{"sh", "-c", "ln -s " + root("testdata/bin/python/packages-3.11") + " site-packages && " +
-		"PYTHONPATH=site-packages exec " + python311[0] + " " + program}
+		"PYTHONPATH=site-packages exec " + withAnyIO[0] + " " + program}
 }
