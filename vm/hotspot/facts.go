@@ -28,7 +28,9 @@ func (r *Runtime) ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThrea
 	if j == nil || j.threads == nil {
 		return out
 	}
-	r.listThreads()
+	if r.listThreads(false); !r.holds(s) {
+		r.listThreads(true)
+	}
 	known := r.roster.Load()
 	if len(r.called) > maxCalled {
 		clear(r.called)

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -26,7 +27,6 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/unwind"
-	"github.com/fpstack/fpstack/vm/hotspot/codecache"
 	"github.com/fpstack/fpstack/vm/hotspot/metadata"
 	"github.com/fpstack/fpstack/vm/hotspot/vmstructs"
 	"github.com/fpstack/fpstack/vm/sites"
@@ -46,7 +46,7 @@ type Runtime struct {
 	known   known               // of code, for Copy too
 
 	texts   sites.Recent[mem.Addr, string] // names of blobs, which are constants of the JVM
-	blobs   sites.Recent[codecache.ID, *codecache.Blob]
+	blobs   sites.Recent[mem.Addr, parsed] // by where they begin
 	methods sites.Recent[metadata.Key, *metadata.Method]
 	places  sites.Recent[place, placed]
 	named   *sites.Table[listed, listed]
@@ -61,7 +61,10 @@ type Runtime struct {
 	parked      map[uint64]*virtualThread // of the last Fibers, by number
 
 	acts []activation // frames of the walk that goes on, or went last, by number
-	met  []met        // methods of its interpreted frames
+	// What was read after since of a process that runs, for all threads that ran again before.
+	since time.Time
+	read  once
+	met   map[met]*metadata.Method
 }
 
 var _ interface {
@@ -112,13 +115,13 @@ func newRuntime(m *module.Module, symbols vmstructs.Symbols, image module.Image)
 	b := image.Budget
 	r := &Runtime{m: m, symbols: symbols, live: image.Memory, budget: b,
 		texts:   sites.NewRecent[mem.Addr, string](b, maxTexts),
-		blobs:   sites.NewRecent[codecache.ID, *codecache.Blob](b, maxBlobs),
+		blobs:   sites.NewRecent[mem.Addr, parsed](b, maxBlobs),
 		methods: sites.NewRecent[metadata.Key, *metadata.Method](b, maxMethods),
 		places:  sites.NewRecent[place, placed](b, maxPlaces),
-		named:   sites.NewTable[listed, listed](b, maxNamed), called: map[int]called{}}
+		named:   sites.NewTable[listed, listed](b, maxNamed), called: map[int]called{}, met: map[met]*metadata.Method{},
+		read: once{from: image.Memory}}
 	r.roster.Store(&roster{})
 	r.begin()
-	r.listThreads()
 	return r
 }
 
@@ -147,7 +150,7 @@ const maxBlocks = 1 << 11
 // Mapped hears that mappings have changed: the JVM may have begun, and threads. See vm.Mapper.
 func (r *Runtime) Mapped(*module.Set) {
 	r.begin()
-	r.listThreads()
+	r.listThreads(false)
 }
 
 // String names the runtime in messages.
@@ -195,7 +198,16 @@ func (r *Runtime) lasting() *view.View {
 }
 
 // Start implements [unwind.Starter].
-func (r *Runtime) Start(*snapshot.Thread, mem.Reader) { r.acts, r.met = r.acts[:0], r.met[:0] }
+func (r *Runtime) Start(t *snapshot.Thread, _ mem.Reader) {
+	r.acts = r.acts[:0]
+	if t.Stopped > 0 && t.Time.Add(t.Stopped).Before(r.since) {
+		return
+	}
+	clear(r.met)
+	if r.read.had = nil; t.Stopped > 0 { // what a recording stops is another moment each
+		r.since, r.read.had = time.Now(), map[piece][]byte{}
+	}
+}
 
 const wordSize = 8
 

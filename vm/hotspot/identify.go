@@ -186,27 +186,22 @@ func (r *Runtime) identifyInterpreted(j *jvm, a *activation, f *unwind.Frame, v 
 	return p, unsure, err
 }
 
-// met is a method whose head was copied in the stop, and that stood when a frame of this walk was named.
-type met struct {
-	at, constMethod mem.Addr
-	method          *metadata.Method
-}
+// met is the head of a method as it was copied in a stop, and stood when a frame was named.
+type met struct{ at, constMethod mem.Addr }
 
-// maxMet bounds the methods that are kept for one walk.
-const maxMet = 64
+// maxMet bounds the methods that are kept for one stop.
+const maxMet = 1 << 12
 
 // interpreted is the method at an address, as v shows it. unsure says that it may be another's by now: what its head
-// leads to is read late, unless an earlier frame of this walk had the same head.
+// leads to is read late, unless an earlier frame had the same head.
 func (r *Runtime) interpreted(v *view.View, j *jvm, at mem.Addr) (m *metadata.Method, unsure bool, err error) {
-	held, head := v.Held(at, j.meta.MethodHead()), mem.Addr(0)
+	held, head := v.Held(at, j.meta.MethodHead()), met{at: at}
 	if held {
-		if head, err = j.meta.ConstMethod(v, at); err != nil {
+		if head.constMethod, err = j.meta.ConstMethod(v, at); err != nil {
 			return nil, false, err
 		}
-		for i := range r.met {
-			if r.met[i].at == at && r.met[i].constMethod == head {
-				return r.met[i].method, false, nil
-			}
+		if m, ok := r.met[head]; ok {
+			return m, false, nil
 		}
 	}
 	if m, err = r.method(v, j, at); err != nil {
@@ -214,7 +209,7 @@ func (r *Runtime) interpreted(v *view.View, j *jvm, at mem.Addr) (m *metadata.Me
 	}
 	unsure = v.TakeLate() && (!held || !r.stands(j, m.Key))
 	if held && !unsure && len(r.met) < maxMet {
-		r.met = append(r.met, met{at, head, m})
+		r.met[head] = m
 	}
 	return m, unsure, nil
 }

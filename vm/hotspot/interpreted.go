@@ -65,7 +65,7 @@ func (s *step) register(r regs.Reg) mem.Addr {
 // Source: generate_normal_entry and generate_fixed_frame in templateInterpreterGenerator_x86.cpp; remove_activation in
 // interp_masm_x86.cpp.
 func (s *step) interpreterEdge() (next regs.Registers, done bool, err error) {
-	before, code := around(s.r.lasting(), s.pc)
+	before, code := around(s.r.code(), s.pc)
 	if next, done, err = s.leaving(before, code); done || err != nil {
 		return next, done, err
 	}

@@ -1,6 +1,7 @@
 package hotspot
 
 import (
+	"bytes"
 	"sync/atomic"
 
 	"github.com/fpstack/fpstack/mem"
@@ -76,15 +77,57 @@ func (r *Runtime) blobAt(v *view.View, j *jvm, pc mem.Addr) (*codecache.Blob, er
 
 // blob is the blob that begins at start.
 func (r *Runtime) blob(v *view.View, j *jvm, start mem.Addr) (*codecache.Blob, error) {
-	b, err := j.code.Parse(v, start, r.text)
+	head, ok := v.Bytes(start, j.code.HeadSize)
+	if !ok {
+		return nil, v.Fault()
+	}
+	if had, ok := r.blobs.Get(start); ok && bytes.Equal(had.head, head) {
+		return had.Blob, nil
+	}
+	b, err := j.code.Parse(start, head, r.text)
 	if err != nil {
 		return nil, err
 	}
-	if had, ok := r.blobs.Get(b.ID); ok && had.Begin == b.Begin && had.End == b.End {
-		return had, nil
-	}
-	r.blobs.Keep(b.ID, b, blobSize)
+	r.blobs.Keep(start, parsed{bytes.Clone(head), b}, blobSize+len(head))
 	return b, nil
+}
+
+// parsed is a blob with what it was made of.
+type parsed struct {
+	head []byte
+	*codecache.Blob
+}
+
+// code is code as the process has it now, for a walk that is going on.
+func (r *Runtime) code() *view.View {
+	v := view.Lasting(&r.read, r.budget)
+	return &v
+}
+
+// once is memory of which each piece is read once until it is told to forget.
+type once struct {
+	from mem.Reader
+	had  map[piece][]byte // nil: nothing is kept
+}
+
+type piece struct {
+	at mem.Addr
+	n  int
+}
+
+// maxPieces bounds the pieces that are kept.
+const maxPieces = 4 << 10
+
+// ReadMem implements [mem.Reader].
+func (o *once) ReadMem(b []byte, at mem.Addr) (int, error) {
+	if had, ok := o.had[piece{at, len(b)}]; ok {
+		return copy(b, had), nil
+	}
+	n, err := o.from.ReadMem(b, at)
+	if err == nil && o.had != nil && len(o.had) < maxPieces && n <= saveArea {
+		o.had[piece{at, n}] = bytes.Clone(b)
+	}
+	return n, err
 }
 
 // maxText bounds the name of a blob, bytes.

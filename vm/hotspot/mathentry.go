@@ -30,7 +30,7 @@ func (s *step) mathEntry() (regs.Registers, error) {
 		sender, known = mem.Addr(r13), true
 	}
 	if s.interrupted {
-		before, code := around(s.r.lasting(), s.pc)
+		before, code := around(s.r.code(), s.pc)
 		rax := s.register(regs.AMD64RAX)
 		switch {
 		case movesR13(code): // the return address is popped

@@ -19,7 +19,7 @@ const (
 // has not: what takes them off again follows the call.
 func (s *step) saved(sender mem.Addr) mem.Addr {
 	off := int64(0)
-	for _, n := range takenOff(s.r.lasting().UpTo(s.pc, saveArea)) { // code that is called from is not freed
+	for _, n := range takenOff(s.r.code().UpTo(s.pc, saveArea)) { // code that is called from is not freed
 		off += n
 		up := sender + mem.Addr(off)
 		if up <= s.sp || up-s.sp > maxFrame {
@@ -60,7 +60,7 @@ func takenOff(code []byte) (all []int64) {
 // a cast, and takes them off again behind the call; 0 if it has not.
 // Source: emit_typecheck_helper in src/hotspot/cpu/x86/c1_LIRAssembler_x86.cpp.
 func (s *step) popped(sender mem.Addr) mem.Addr {
-	n := pops(s.r.lasting().UpTo(s.pc, codeBehind))
+	n := pops(s.r.code().UpTo(s.pc, codeBehind))
 	if up := sender + mem.Addr(n*wordSize); n > 0 && s.proved(up-wordSize) {
 		return up
 	}
@@ -138,7 +138,7 @@ func (s *step) proved(a mem.Addr) bool {
 // follows reports whether a call comes before ra, or may, as code cannot be read.
 func (s *step) follows(ra mem.Addr) bool {
 	const longest = 7
-	code, ok := s.r.lasting().Bytes(ra-longest, longest)
+	code, ok := s.r.code().Bytes(ra-longest, longest)
 	if !ok {
 		return true
 	}

@@ -71,6 +71,7 @@ func open(t testing.TB, prefix string, each func(name string, p *process)) {
 func (p *process) begin(live mem.Reader) *Runtime {
 	r := newRuntime(nil, func(name string) (mem.Addr, bool) { a, ok := p.symbols[name]; return a, ok },
 		module.Image{Memory: live})
+	r.Mapped(p.set)
 	p.runtime.Runtime = r
 	return r
 }

@@ -2,6 +2,7 @@ package hotspot
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
@@ -12,6 +13,7 @@ import (
 
 // roster is the threads of Java as they were listed last, for Copy too: by the number that the kernel gave them.
 type roster struct {
+	all    []mem.Addr
 	byID   map[int]listedThread
 	fields *threadFields // nil before an object of a thread could be read
 }
@@ -53,8 +55,8 @@ const (
 // rosterSteps bounds what is read for a list of threads.
 const rosterSteps = 64 << 20
 
-// list lists the threads anew, as the process has them now.
-func (r *Runtime) listThreads() {
+// listThreads lists the threads anew if others are there than were, as far as their addresses tell, or if again says so.
+func (r *Runtime) listThreads(again bool) {
 	j := r.jvm.Load()
 	if j == nil || j.threads == nil {
 		return
@@ -62,8 +64,11 @@ func (r *Runtime) listThreads() {
 	v := view.Over(nil, r.live, r.budget)
 	v.Within(rosterSteps)
 	had := r.roster.Load()
-	now := &roster{byID: map[int]listedThread{}, fields: had.fields}
 	all, _ := j.threads.List(&v) // of the others nothing is said
+	if !again && had.fields != nil && slices.Equal(all, had.all) {
+		return
+	}
+	now := &roster{all: all, byID: map[int]listedThread{}, fields: had.fields}
 	for _, at := range all {
 		t, err := j.threads.Read(&v, at)
 		if err != nil {
@@ -77,6 +82,23 @@ func (r *Runtime) listThreads() {
 		}
 	}
 	r.roster.Store(now)
+}
+
+// holds reports whether the threads that are listed are those of s.
+func (r *Runtime) holds(s *snapshot.Snapshot) bool {
+	j, known := r.jvm.Load(), r.roster.Load()
+	found := 0
+	for i := range s.Threads {
+		id := s.Threads[i].InnerTID()
+		if listed, ok := known.byID[id]; ok {
+			v := view.Over(s.Reader(&s.Threads[i], r.live), r.live, r.budget)
+			if now, err := j.threads.IDOf(&v, listed.at); err != nil || now != id {
+				return false
+			}
+			found++
+		}
+	}
+	return found == len(known.byID)
 }
 
 // fieldsOf learns where fields are from the object of a thread.

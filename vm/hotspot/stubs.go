@@ -37,7 +37,7 @@ func (s *step) frameless() (regs.Registers, error) {
 func (s *step) movesArguments() bool {
 	const longest = 512
 	begins, pushes, ends := []byte("\x58\x4c\x8b\xec"), []byte("\x48\x89\x04\x24"), []byte("\xff\xe1")
-	b, ok := s.r.lasting().Bytes(s.pc-longest, longest)
+	b, ok := s.r.code().Bytes(s.pc-longest, longest)
 	if !ok {
 		return false
 	}
@@ -73,7 +73,7 @@ func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err 
 	}
 	// Stubs of C1 say that their frame is complete from the begin on: what has run since decides.
 	if n := s.pc - b.Begin; s.pc >= b.Begin && n <= savesAll {
-		if run, ok := s.r.lasting().Bytes(b.Begin, int(n)); ok {
+		if run, ok := s.r.code().Bytes(b.Begin, int(n)); ok {
 			depth, pushed, ok := built(run)
 			if ra := s.sp + mem.Addr(depth); ok && s.returns(ra) {
 				saved := mem.Addr(0)
@@ -103,7 +103,7 @@ func (s *step) replacesFrames(b *codecache.Blob) bool {
 	if s.pc < b.Begin || s.pc >= b.End || b.End-b.Begin > longest {
 		return false
 	}
-	code, ok := s.r.lasting().Bytes(b.Begin, int(b.End-b.Begin))
+	code, ok := s.r.code().Bytes(b.Begin, int(b.End-b.Begin))
 	if !ok {
 		return false
 	}
@@ -141,7 +141,7 @@ func (s *step) called(b *codecache.Blob) mem.Addr {
 func (s *step) beforeFrame(b *codecache.Blob) bool {
 	const longest = 512
 	one, other := []byte("\x55\x48\x8b\xec"), []byte("\x55\x48\x89\xe5") // push rbp; mov rbp, rsp
-	code, ok := s.r.lasting().Bytes(b.Begin, int(min(longest, b.End-b.Begin)))
+	code, ok := s.r.code().Bytes(b.Begin, int(min(longest, b.End-b.Begin)))
 	if !ok || s.pc < b.Begin {
 		return false
 	}
@@ -265,7 +265,7 @@ func (s *step) calls(ra mem.Addr) mem.Addr {
 	if !s.j.made(ra) || !s.j.made(ra-far) {
 		return 0
 	}
-	code, ok := s.r.lasting().Bytes(ra-far, far)
+	code, ok := s.r.code().Bytes(ra-far, far)
 	if !ok {
 		return 0
 	}

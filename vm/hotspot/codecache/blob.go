@@ -72,13 +72,9 @@ func (l *Layout) identifyCompiled(id ID, f *view.Fields) ID {
 // Namer gives names of blobs, which are constants of the JVM.
 type Namer func(at mem.Addr) (string, error)
 
-// Parse reads the blob at start.
-func (l *Layout) Parse(v *view.View, start mem.Addr, names Namer) (*Blob, error) {
-	data, ok := v.Bytes(start, l.HeadSize)
-	if !ok {
-		return nil, v.Fault()
-	}
-	own := view.Copied(nil, mem.Range{Start: start, Data: append([]byte(nil), data...)})
+// Parse reads the blob at start by its head, of HeadSize bytes.
+func (l *Layout) Parse(start mem.Addr, head []byte, names Namer) (*Blob, error) {
+	own := view.Copied(nil, mem.Range{Start: start, Data: head})
 	f := own.Fields(start)
 	b := &Blob{ID: ID{Start: start, Name: l.name.Addr(&f), Size: l.size.Of(&f)},
 		FrameSize: l.frameSize.Of(&f) * wordSize}

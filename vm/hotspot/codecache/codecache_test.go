@@ -56,7 +56,7 @@ func named(mem.Addr) (string, error) { return "nmethod", nil }
 func parsed(t *testing.T, l *Layout, data []byte) (*Blob, *view.View) {
 	t.Helper()
 	v := view.Copied(nil, mem.Range{Start: start, Data: data})
-	b, err := l.Parse(&v, start, named)
+	b, err := l.Parse(start, data, named)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,8 +82,7 @@ func TestParse(t *testing.T) {
 	for at, n := range map[int]uint32{8: 0, 20: 0x300, 24: 0x70, 72: 0x20} { // size, code, its end, descriptions
 		bad := blob()
 		binary.LittleEndian.PutUint32(bad[at:], n)
-		v := view.Copied(nil, mem.Range{Start: start, Data: bad})
-		if _, err := drawn().Parse(&v, start, named); err == nil {
+		if _, err := drawn().Parse(start, bad, named); err == nil {
 			t.Errorf("%#x at %d is taken", n, at)
 		}
 	}
@@ -152,7 +151,7 @@ func FuzzBlob(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, at uint16, interrupted bool) {
 		v := view.Copied(nil, mem.Range{Start: start, Data: data})
 		l := drawn()
-		b, err := l.Parse(&v, start, named)
+		b, err := l.Parse(start, data, named)
 		if (b == nil) == (err == nil) {
 			t.Fatalf("%v, %v", b, err)
 		}
