@@ -85,8 +85,8 @@ func (m *memory) readSome(b []byte, addr mem.Addr) (int, error) {
 // ReadMem implements [mem.Reader] on the memory as it is now. It may be called while
 // the threads run.
 //
-// A read of a mapped file is given up after a while, as such a page may never come. Until it comes, of the files on
-// that file system only what is in memory is read.
+// A read of a mapped file that is not in memory is given up after a while, as such a page may never come. Until it
+// comes, of the files on that file system only what is in memory is read.
 func (p *Process) ReadMem(b []byte, addr mem.Addr) (int, error) {
 	m := p.memory.Load()
 	if len(b) == 0 {
@@ -96,7 +96,7 @@ func (p *Process) ReadMem(b []byte, addr mem.Addr) (int, error) {
 	if last := p.table.Load(); last != nil {
 		t = last.Table
 	}
-	if t != nil && anonymous(t, addr, len(b)) {
+	if t != nil && anonymous(t, addr, len(b)) || len(b) <= fewPages && m.resident(addr, len(b)) == len(b) {
 		return m.read(b, addr)
 	}
 	of := p.errands.Paths() // where the mappings are not known
@@ -128,6 +128,9 @@ func (p *Process) ReadMem(b []byte, addr mem.Addr) (int, error) {
 	}
 	return copy(b, got.b), got.err
 }
+
+// fewPages is how much is looked up page by page whether it is in memory, bytes: for less than what an errand takes.
+const fewPages = 16 << 10
 
 // deviceOf is that of the first file that the n bytes at addr are mapped from. t may be nil.
 func deviceOf(t *maps.Table, addr mem.Addr, n int) (device uint64, ok bool) {

@@ -3,6 +3,7 @@ package hotspot
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
@@ -115,6 +116,7 @@ type graph struct {
 	tids    []int           // ours
 	list    []waits.Lock
 	byLock  map[uint64]int
+	has     map[unwind.Site][]string // functions of the frames of Java that were looked at
 }
 
 // Locks implements vm.LockLister: for which monitors, locks of java.util.concurrent and ends of threads those of s
@@ -124,7 +126,7 @@ func (r *Runtime) Locks(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack)
 	if j == nil || j.threads == nil || known.fields == nil {
 		return nil
 	}
-	g := &graph{r: r, j: j, byLock: map[uint64]int{}}
+	g := &graph{r: r, j: j, byLock: map[uint64]int{}, has: map[unwind.Site][]string{}}
 	for i := range s.Threads {
 		t := &s.Threads[i]
 		listed, ok := known.byID[t.InnerTID()]
@@ -311,14 +313,21 @@ func (g *graph) in(s *unwind.Stack, method string) bool {
 		return false
 	}
 	for i := range s.Frames {
-		if s.Frames[i].Runtime != unwind.Runtime(g.r) {
-			continue
-		}
-		for _, f := range g.r.list(s.Frames[i].Site) {
-			if f.Func == method {
-				return true
-			}
+		if s.Frames[i].Runtime == unwind.Runtime(g.r) && slices.Contains(g.functions(s.Frames[i].Site), method) {
+			return true
 		}
 	}
 	return false
+}
+
+// functions are those of a frame of Java.
+func (g *graph) functions(site unwind.Site) []string {
+	all, ok := g.has[site]
+	if !ok {
+		for _, f := range g.r.list(site) {
+			all = append(all, f.Func)
+		}
+		g.has[site] = all
+	}
+	return all
 }

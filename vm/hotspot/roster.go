@@ -164,21 +164,22 @@ func (j *jvm) classNamed(v *view.View, object mem.Addr, name string) (mem.Addr, 
 
 // textOf is the text of the String at an address.
 func (j *jvm) textOf(v *view.View, f *threadFields, text mem.Addr) (string, error) {
-	class, err := j.heap.Class(v, text)
+	head := v.Near(text, int(max(f.value+wordSize, f.coder+1)))
+	class, err := j.heap.Class(head, text)
 	if err != nil {
 		return "", err
 	}
 	if class != f.stringClass {
 		return "", heap.ErrNoObject
 	}
-	array, err := j.heap.Reference(v, text+mem.Addr(f.value))
+	array, err := j.heap.Reference(head, text+mem.Addr(f.value))
 	if err != nil {
 		return "", err
 	}
 	if f.coder < 0 {
 		return j.heap.Chars(v, array)
 	}
-	coder, err := v.Uint(text+mem.Addr(f.coder), 1)
+	coder, err := head.Uint(text+mem.Addr(f.coder), 1)
 	if err != nil {
 		return "", err
 	}
@@ -187,12 +188,13 @@ func (j *jvm) textOf(v *view.View, f *threadFields, text mem.Addr) (string, erro
 
 // nameOf is the name of the thread whose object is at an address, and its number.
 func (j *jvm) nameOf(v *view.View, f *threadFields, object mem.Addr) (name string, id uint64, err error) {
-	text, err := j.heap.Reference(v, object+mem.Addr(f.name))
+	head := v.Near(object, int(max(f.name, f.id)+wordSize))
+	text, err := j.heap.Reference(head, object+mem.Addr(f.name))
 	if err != nil {
 		return "", 0, err
 	}
 	if f.id >= 0 {
-		if id, err = v.Word(object + mem.Addr(f.id)); err != nil {
+		if id, err = head.Word(object + mem.Addr(f.id)); err != nil {
 			return "", 0, err
 		}
 	}

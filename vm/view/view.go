@@ -9,6 +9,7 @@
 package view
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -181,6 +182,17 @@ func (v *View) Bytes(a mem.Addr, n int) ([]byte, bool) {
 		return b, true
 	}
 	return nil, false // not what an earlier read has left
+}
+
+// Near returns a View of the n bytes at a, read at once, for several fields of one object: where they are not to be had
+// that is v.
+func (v *View) Near(a mem.Addr, n int) *View {
+	b, ok := v.Bytes(a, n)
+	if !ok {
+		return v
+	}
+	near := Copied(nil, mem.Range{Start: a, Data: bytes.Clone(b)})
+	return &near
 }
 
 // UpTo returns the bytes at a, n of them or as many as can be read without much ado: where not all can it tries less,

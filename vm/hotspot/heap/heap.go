@@ -209,7 +209,9 @@ const maxText = 1 << 10
 // Text is the text in the array at an address: of Latin-1 or UTF-16 as wide says. An ellipsis stands for what is behind
 // the first maxText bytes.
 func (l *Layout) Text(v *view.View, array mem.Addr, wide bool) (string, error) {
-	f := v.Fields(array)
+	const usual = 48 // of a name, with its length read at once
+	near := v.Near(array, int(l.bytesAt)+usual)
+	f := near.Fields(array)
 	n := f.Uint(l.lengthAt, 4)
 	if f.Err != nil || array == 0 {
 		return "", errors.Join(f.Err, ErrNoObject)
@@ -217,9 +219,12 @@ func (l *Layout) Text(v *view.View, array mem.Addr, wide bool) (string, error) {
 	if wide && n%2 != 0 {
 		return "", ErrNoObject
 	}
-	b, ok := v.Bytes(array+mem.Addr(l.bytesAt), int(min(n, maxText)))
+	if n > usual {
+		near = v
+	}
+	b, ok := near.Bytes(array+mem.Addr(l.bytesAt), int(min(n, maxText)))
 	if !ok {
-		return "", v.Fault()
+		return "", near.Fault()
 	}
 	return ended(decode(b, wide), n > maxText), nil
 }
