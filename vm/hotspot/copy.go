@@ -91,8 +91,8 @@ func (w *wanted) stack(f *snapshot.Fetcher, stack mem.Range, sp mem.Addr) {
 		if i%atOnce == 0 && f.Late() {
 			return
 		}
-		a := mem.Addr(binary.LittleEndian.Uint64(data[i:]))
-		if a < low || a >= high {
+		a := mem.Addr(binary.LittleEndian.Uint64(data[i : i+wordSize]))
+		if a-low >= high-low {
 			continue
 		}
 		if !w.j.interprets(a) {

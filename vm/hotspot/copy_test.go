@@ -92,7 +92,9 @@ func TestCopyCold(t *testing.T) {
 // TestInitialises: the classes on a stack are looked at where it leads to a function that initialises one, and the
 // thread itself is taken for no method.
 func TestInitialises(t *testing.T) {
-	in := &inner{initialisers: []mem.Span[mem.Addr]{{Start: 0x4000, End: 0x4100}}}
+	in := &inner{}
+	in.addInitialiser(mem.Span[mem.Addr]{Start: 0x4000, End: 0x4100})
+	in.addInitialiser(mem.Span[mem.Addr]{Start: 0x2000, End: 0x2100})
 	r := &regs.Registers{Arch: regs.AMD64}
 	r.Set(regs.AMD64RSP, 0x1010)
 	for word, want := range map[uint64]bool{0x4001: true, 0x4100: true, 0x4000: false, 0x4101: false, 0: false} {

@@ -3,6 +3,7 @@ package hotspot
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
@@ -47,11 +48,11 @@ func (j *jvm) classesOn(t *snapshot.Thread, to []mem.Addr) []mem.Addr {
 // where no word of its stack leads there it is not.
 func (in *inner) initialises(t *snapshot.Thread) bool {
 	for words := innermost(t); len(words) > 0; words = words[wordSize:] {
-		a := mem.Addr(binary.LittleEndian.Uint64(words))
-		for _, f := range in.initialisers {
-			if f.Holds(a - 1) {
-				return true
-			}
+		call := mem.Addr(binary.LittleEndian.Uint64(words)) - 1
+		if in.initialise.Holds(call) && slices.ContainsFunc(in.initialisers, func(f mem.Span[mem.Addr]) bool {
+			return f.Holds(call)
+		}) {
+			return true
 		}
 	}
 	return false

@@ -18,6 +18,7 @@ type inner struct {
 	functions []function
 	// initialisers are those of the functions in which a thread initialises a class, or waits for who does.
 	initialisers []mem.Span[mem.Addr]
+	initialise   mem.Span[mem.Addr] // from the first of them to the last
 }
 
 // function is a function of the JVM in which threads wait.
@@ -123,7 +124,7 @@ func readInner(m *module.Module) *inner {
 				at := mem.Span[mem.Addr]{Start: a, End: a + mem.Addr(size)}
 				in.functions = append(in.functions, function{at, does})
 				if does == initialising {
-					in.initialisers = append(in.initialisers, at)
+					in.addInitialiser(at)
 				}
 			}
 		}
@@ -131,6 +132,14 @@ func readInner(m *module.Module) *inner {
 	})
 	slices.SortFunc(in.functions, func(a, b function) int { return int(int64(a.Start) - int64(b.Start)) })
 	return in
+}
+
+func (in *inner) addInitialiser(at mem.Span[mem.Addr]) {
+	if len(in.initialisers) == 0 {
+		in.initialise = at
+	}
+	in.initialisers = append(in.initialisers, at)
+	in.initialise.Start, in.initialise.End = min(in.initialise.Start, at.Start), max(in.initialise.End, at.End)
 }
 
 // part is what a thread does that is in a function of the JVM, or that such a function has called.
