@@ -247,3 +247,25 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Errorf("where nothing is: %q, %t", b, ok)
 	}
 }
+
+// TestNear: fields of one object take one read; of one that cannot be read whole there is what can be.
+func TestNear(t *testing.T) {
+	live := &running{}
+	v := Over(nil, live, nil)
+	near := v.Near(here, 32)
+	for at := here; at < here+32; at += wordSize {
+		if n, err := near.Word(at); err != nil || n != 0xeeeeeeeeeeeeeeee {
+			t.Errorf("%#x: got %#x, %v", uint64(at), n, err)
+		}
+	}
+	if len(live.asked) != 1 || !v.TakeLate() {
+		t.Errorf("%d reads, want one, which is late", len(live.asked))
+	}
+	near = v.Near(here+0xf8, 32)
+	if n, err := near.Word(here + 0xf8); err != nil || n != 0xeeeeeeeeeeeeeeee {
+		t.Errorf("at the end: got %#x, %v", n, err)
+	}
+	if _, err := near.Word(here + 0x100); err == nil {
+		t.Error("what cannot be read is read")
+	}
+}
