@@ -55,7 +55,7 @@ const (
 // rosterSteps bounds what is read for a list of threads.
 const rosterSteps = 64 << 20
 
-// listThreads lists the threads anew if others are there than were, as far as their addresses tell, or if again says so.
+// listThreads lists the threads anew if others are there than were, as far as their addresses tell, or if again is set.
 func (r *Runtime) listThreads(again bool) {
 	j := r.jvm.Load()
 	if j == nil || j.threads == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// TestSharedReads: what was read to walk one thread is not read again for another one of the same stop, but for one that
-// was stopped since.
+// TestSharedReads: what was read to walk one thread is not read again for another one of the same stop, but for one
+// that was stopped since.
 func TestSharedReads(t *testing.T) {
 	for _, prefix := range []string{"ring-", "chaos-"} {
 		open(t, prefix, func(name string, p *process) {
