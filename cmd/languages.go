@@ -12,13 +12,13 @@ import (
 const nearNote = "where compiled Java was interrupted, line and inlined functions are those of the next call or loop " +
 	"end; a JVM with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints describes more places"
 
-// madeNote is said of JavaScript in files of another language, where no source map is read: node itself runs TypeScript
-// with the lines that it has, and tools that translate it name the file that they read.
-const madeNote = "lines of TypeScript and the like may be those of the JavaScript made from it: --names full reads " +
+// madeNote is said of JavaScript in files of another language, where it is not known that its lines are theirs: node
+// itself runs TypeScript with the lines that it has, and tools that translate it name the file that they read.
+const madeNote = "lines of TypeScript and the like may be those of the JavaScript made from it: --names full reads all " +
 	"source maps"
 
-// isMade reports whether f is JavaScript that stands in a file of another language.
-func isMade(f profile.Frame) bool { return f.Kind == profile.JavaScript && isMadeFrom(f.File, f.Line) }
+// isMade reports whether f is JavaScript that stands in a file of another language, perhaps with lines of its own.
+func isMade(f profile.Frame) bool { return f.Generated && isMadeFrom(f.File, f.Line) }
 
 func isMadeFrom(file string, line int) bool {
 	return line > 0 &&
@@ -38,7 +38,7 @@ func dumpNotes(d *profile.Dump, o *namingOptions) []string {
 	for i := range d.FiberStacks {
 		stacks = append(stacks, &d.FiberStacks[i].Stack)
 	}
-	made := slices.ContainsFunc(called, func(c profile.Call) bool { return isMadeFrom(c.File, c.Line) })
+	made := slices.ContainsFunc(called, func(c profile.Call) bool { return c.Generated && isMadeFrom(c.File, c.Line) })
 	return o.notes(unshown.InDump(d), made, func(is func(profile.Frame) bool) bool {
 		return slices.ContainsFunc(stacks, func(s *profile.Stack) bool { return slices.ContainsFunc(s.Frames, is) })
 	})

@@ -25,35 +25,34 @@ func TestNear(t *testing.T) {
 }
 
 // TestMadeFromAnotherLanguage: lines of JavaScript that was made from TypeScript may be those of what was made, where
-// no source map is read.
+// no source map was read, and the file has another text.
 func TestMadeFromAnotherLanguage(t *testing.T) {
 	for _, tt := range []struct {
 		file, level string
-		kind        profile.Kind
+		generated   bool
 		want        bool
 	}{
-		{"/app/server.ts", "lines", profile.JavaScript, true}, {"/app/page.vue", "lines", profile.JavaScript, true},
-		{"/app/server.js", "lines", profile.JavaScript, false}, {"/app/server.ts", "full", profile.JavaScript, false},
-		{"/app/server.ts", "functions", profile.JavaScript, false}, {"/app/a.ts", "lines", profile.Native, false},
+		{"/app/server.ts", "lines", true, true}, {"/app/page.vue", "lines", true, true},
+		{"/app/server.ts", "lines", false, false}, {"/app/server.js", "lines", true, false},
+		{"/app/server.ts", "full", true, false}, {"/app/server.ts", "functions", true, false},
 	} {
 		o := &namingOptions{level: choice{word: tt.level}}
-		f := profile.Frame{Func: "handle", Kind: tt.kind, File: tt.file, Line: 2, Module: -1}
+		f := profile.Frame{Func: "handle", Kind: profile.JavaScript, File: tt.file, Line: 2, Module: -1,
+			Generated: tt.generated}
 		d := &profile.Dump{FiberStacks: []profile.FiberStack{{Stack: profile.Stack{Frames: []profile.Frame{f}}}}}
 		b := profile.NewBuilder(profile.SamplesCount)
 		b.Add(b.Child(0, b.Frame(f)), -1, 1)
 		for what, notes := range map[string][]string{"dump": dumpNotes(d, o),
 			"recording": profileNotes(b.Profile(), o)} {
 			if slices.Contains(notes, madeNote) != tt.want {
-				t.Errorf("%s, --names %s: notes of the %s are %q", tt.file, tt.level, what, notes)
+				t.Errorf("%+v: notes of the %s are %q", tt, what, notes)
 			}
 		}
-		if tt.kind != profile.JavaScript { // loops call nothing else
-			continue
-		}
-		called := []profile.Handle{{Calls: []profile.Call{{Func: f.Func, File: f.File, Line: f.Line}}}}
+		called := []profile.Handle{{Calls: []profile.Call{{Func: f.Func, File: f.File, Line: f.Line,
+			Generated: f.Generated}}}}
 		loop := &profile.Dump{Threads: []profile.Thread{{Loop: &profile.Loop{Handles: called}}}}
 		if notes := dumpNotes(loop, o); slices.Contains(notes, madeNote) != tt.want {
-			t.Errorf("%s, --names %s: notes where an event loop calls it are %q", tt.file, tt.level, notes)
+			t.Errorf("%+v: notes where an event loop calls it are %q", tt, notes)
 		}
 	}
 }

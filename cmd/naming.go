@@ -37,7 +37,7 @@ type namingOptions struct {
 // newNamesLevel is the value of --names where it is not given.
 func newNamesLevel() choice {
 	return choice{"LEVEL", "lines", []word{
-		{"full", "also lines that take long to read: of the C library, of files above 128 MB, and by source maps"},
+		{"full", "also lines that take long to read: of the C library, of files above 128 MB, and by all source maps"},
 		{"lines", "functions, inlined calls, files and lines"},
 		{"functions", "functions only"},
 		{"none", "addresses and module+offset"}}}

@@ -64,4 +64,6 @@ type Call struct {
 	Line  int // 0 if not known
 	// Async says that the function is async, and goes on then.
 	Async bool
+	// Generated is as [Frame.Generated].
+	Generated bool
 }

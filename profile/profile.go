@@ -89,6 +89,9 @@ type Frame struct {
 	// Near says that line and inlined functions are those of the nearest place which the function's runtime describes:
 	// of the one that was interrupted it says nothing.
 	Near bool
+	// Generated says that File and Line may be of a text that a tool made from what File has now, as JavaScript from
+	// TypeScript.
+	Generated bool
 }
 
 // Marks are frames without code that stand outside of a frame in profiles, so that it keeps its time.

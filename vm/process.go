@@ -32,7 +32,7 @@ type Process struct {
 	all     []unwind.Runtime
 	copiers atomic.Pointer[[]snapshot.Copier]
 	errs    []error
-	places  *sourcemap.Files // nil if nobody asks for them
+	places  *sourcemap.Files // nil where there are no files
 }
 
 // whole is a runtime of the process as a whole.
@@ -57,7 +57,7 @@ func (t *Table) Process(image module.Image) *Process {
 		p.image.Scratch = image.Memory
 	}
 	p.image.Memory, p.image.Budget = p.facts, t.budget.Share()
-	if t.translate && image.Path != nil {
+	if image.Path != nil {
 		p.places = sourcemap.NewFiles(image.Path, t.budget)
 	}
 	return p
@@ -164,7 +164,11 @@ func (p *Process) Meet(m *module.Module) {
 			r.CopyHolder()
 		}
 		if r, ok := r.(Translator); ok && p.places != nil {
-			r.Translate(p.places.Map)
+			if p.table.translate {
+				r.Translate(p.places.Map, true)
+			} else {
+				r.Translate(p.places.Inside, false)
+			}
 		}
 	}
 }

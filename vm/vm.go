@@ -116,9 +116,10 @@ var Kinds = []Kind{
 	}},
 }
 
-// Translator is a runtime of a language that is made from others: see [sourcemap.Files.Map].
+// Translator is a runtime of a language that is made from others. maps is [sourcemap.Files.Map], or
+// [sourcemap.Files.Inside] where ofFiles is false: then maps of texts that are as their files have them are not wanted.
 type Translator interface {
-	Translate(maps func(file, link string) *sourcemap.Map)
+	Translate(maps func(file, link string) *sourcemap.Map, ofFiles bool)
 }
 
 // Mapper is a runtime of a module that has code elsewhere too: it hears all mappings of the process when it was made,
@@ -160,8 +161,8 @@ func NewTable(kinds []Kind, b *work.Budget) *Table {
 // interpreter: see [Process.HoldsLock].
 func (t *Table) CopyHolders() { t.holders = true }
 
-// Translate makes the runtimes of each Process made from now on show the places that source maps name. Those are read
-// in the view of the process when they are wanted.
+// Translate makes the runtimes of each Process made from now on show the places that all source maps name, not only
+// those inside of texts that were made in memory. They are read in the view of the process when they are wanted.
 func (t *Table) Translate() { t.translate = true }
 
 // Debug lets runtimes of each Process made from now on name places by debug files too.

@@ -18,6 +18,10 @@ import (
 const (
 	maxFiles = 1 << 10 // JavaScript files whose maps are looked for
 	maxURL   = 4 << 10 // bytes of a map's path
+
+	// MaxInside bounds the bytes of a map that [Files.Inside] reads, maxInsides those of all.
+	MaxInside  = 256 << 10
+	maxInsides = 4 << 20
 )
 
 // Files finds and keeps the maps of JavaScript files. It is for one goroutine at a time.
@@ -26,6 +30,7 @@ type Files struct {
 	budget *work.Budget
 	known  map[text]*Map // nil for a file without one
 	errs   []error
+	inside int // bytes that Inside has read
 }
 
 // NewFiles returns a Files that opens regular files by their absolute paths with open, and takes what it reads and
@@ -54,6 +59,16 @@ func (f *Files) Map(name, link string) *Map {
 	}
 	f.known[key] = m
 	return m
+}
+
+// Inside is the map that link, found in a text which runs under that name, has inside of itself, nil for none: no file
+// is opened. A map of more than [MaxInside] bytes is not read, nor one that does not fit into 4 MB with those before it.
+func (f *Files) Inside(name, link string) *Map {
+	if !strings.HasPrefix(link, "data:") || len(link) > MaxInside || f.inside+len(link) > maxInsides {
+		return nil
+	}
+	f.inside += len(link)
+	return f.Map(name, link)
 }
 
 // text is the name of a file, and what it says of its map.

@@ -216,6 +216,29 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestInside: maps inside of a text are read up to bounds of one and of all, and no file is opened.
+func TestInside(t *testing.T) {
+	var asked []string
+	f := NewFiles(shelf(map[string]string{"/d/x.js.map": `{"version":3}`}, &asked), nil)
+	link := func(size int) string {
+		const begin, end = `data:application/json,{"version":3,"sources":["a.ts"],"mappings":"AAAA","file":"`, `"}`
+		return begin + strings.Repeat("x", size-len(begin)-len(end)) + end
+	}
+	if f.Inside("/d/x.js", "x.js.map") != nil || f.Inside("/d/x.js", "") != nil || f.Inside("/d/x.js",
+		link(MaxInside+1)) != nil {
+		t.Error("a file was read, or a map that is too long")
+	}
+	read := 0
+	for i := range 2 * maxInsides / MaxInside {
+		if f.Inside(fmt.Sprintf("/d/%d.js", i), link(MaxInside)) != nil {
+			read++
+		}
+	}
+	if read != maxInsides/MaxInside || len(asked) > 0 || f.Err() != nil {
+		t.Errorf("%d maps read, files opened %q, error %v", read, asked, f.Err())
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"version":3,"sources":["a.ts"],"mappings":"AAAA;ECSA,E"}`))
 	f.Add([]byte(`{"version":3,"sections":[{"offset":{"line":1,"column":4},"map":{"version":3,"mappings":"A"}}]}`))

@@ -12,17 +12,25 @@ import (
 	"github.com/fpstack/fpstack/vm"
 )
 
-// TestTextInMemory: lines of text that a program has compiled in memory under the name of a file say that they are not
-// of that, and with source maps are those of the map that the text has inside.
+// TestTextInMemory: lines of text that a program has compiled in memory under the name of a file are those of the map
+// that the text has inside. Without one, or with one that is long, they say that they are not of that file.
 func TestTextInMemory(t *testing.T) {
 	for _, version := range versions(t) {
-		for _, translate := range []bool{false, true} {
-			t.Run(fmt.Sprint(version, " ", translate), func(t *testing.T) {
+		for _, tt := range []struct {
+			how   string
+			all   bool // source maps are wanted
+			place string
+		}{
+			{"none", true, "inmemory.txt:5"}, // beyond the end of that file
+			{"short", false, "origin.ts:2"}, {"short", true, "origin.ts:2"},
+			{"long", false, "inmemory.txt:5"}, {"long", true, "origin.ts:2"},
+		} {
+			t.Run(fmt.Sprint(version, " ", tt.how, " ", tt.all), func(t *testing.T) {
 				known := vm.NewTable(vm.Kinds, nil)
-				if translate {
+				if tt.all {
 					known.Translate()
 				}
-				x := startWith(t, known, version, nil, "inmemory.js")
+				x := startWith(t, known, version, nil, "inmemory.js", tt.how)
 				var spin, hold *profile.Frame
 				stacks := x.Stacks(x.Stop(t))
 				for i := range stacks[0].Frames {
@@ -36,16 +44,13 @@ func TestTextInMemory(t *testing.T) {
 				if spin == nil || hold == nil {
 					t.Fatalf("no spin or no hold in %+v", stacks[0].Frames)
 				}
-				if path.Base(hold.File) != "inmemory.js" || hold.Note != "" {
+				if path.Base(hold.File) != "inmemory.js" || hold.Note != "" || hold.Generated {
 					t.Errorf("hold is at %s:%d, %q; want the file, which has its text", hold.File, hold.Line, hold.Note)
 				}
-				want := "inmemory.txt:5" // beyond the end of that file
-				if translate {
-					want = "origin.ts:2"
-				}
-				if got := fmt.Sprintf("%s:%d", path.Base(spin.File), spin.Line); got != want ||
-					!translate != strings.Contains(spin.Note, "another text") {
-					t.Errorf("spin is at %s, %q; want %s", got, spin.Note, want)
+				generated := strings.HasPrefix(tt.place, "inmemory.txt")
+				if got := fmt.Sprintf("%s:%d", path.Base(spin.File), spin.Line); got != tt.place ||
+					generated != strings.Contains(spin.Note, "another text") || generated != spin.Generated {
+					t.Errorf("spin is at %s, %q, generated %t; want %s", got, spin.Note, spin.Generated, tt.place)
 				}
 			})
 		}

@@ -25,9 +25,9 @@ func (r *Runtime) Function(s heap.Shared, v *view.View) (node.Function, error) {
 	}
 	out := node.Function{Name: f.name, Shown: f.shown(), Start: f.start}
 	if f.script != nil {
-		out.Place = func(offset int) (string, int) {
+		out.Place = func(offset int, c *profile.Call) {
 			at := r.where(f.script, offset, v)
-			return at.file, at.line
+			c.File, c.Line, c.Generated = at.file, at.line, at.generated
 		}
 	}
 	return out, nil

@@ -133,11 +133,12 @@ type place struct {
 	file         string
 	line, column int
 	note         string // what is not sure of it
+	generated    bool   // see [profile.Frame.Generated]
 }
 
 // put makes p the place of f.
 func (f *frame) put(p place) {
-	f.File, f.Line, f.Column = p.file, p.line, p.column
+	f.File, f.Line, f.Column, f.Generated = p.file, p.line, p.column, p.generated
 	if f.Note == "" {
 		f.Note = p.note
 	}
@@ -169,7 +170,7 @@ func (r *Runtime) where(s *script, offset int, v *view.View) place {
 			return p
 		}
 	}
-	p.line, p.column, p.note = line, column, s.other
+	p.line, p.column, p.note, p.generated = line, column, s.other, !s.own && s.from == nil
 	return p
 }
 

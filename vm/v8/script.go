@@ -23,9 +23,10 @@ type script struct {
 	file  string
 	err   error  // why its lines are not known
 	tries uint32 // to read them
-	met   bool   // from and other were found out
+	met   bool   // from, own and other were found out
 	from  *sourcemap.Map
-	other string // says that its text is not that of the file with its name, or that this is not known
+	own   bool   // its text is that of the file with its name
+	other string // says that it is not, or that this is not known; "" where there is no such file
 
 	meetings uint32 // times that it was tried
 }
@@ -94,24 +95,43 @@ func (r *Runtime) meet(s *script, v *view.View) {
 		r.sites.unread++
 		return
 	}
-	var link string
-	var err, err2 error
-	if r.look != nil && s.Name != heap.Eval {
-		s.other, err = r.comparedWithFile(s, v)
-	}
-	if r.maps != nil {
-		link, err2 = r.heap(v).MapURL(s.Script)
-		s.from = nil
-		if link != "" || err2 != nil && s.other == "" { // then it is that which the file names
-			s.from = r.maps(s.file, link)
-		}
-	}
+	err := r.compare(s, v)
+	err2 := r.translate(s, v)
 	if s.met = err == nil && err2 == nil; !s.met {
 		r.sites.unread++
 	}
-	if err != nil {
+}
+
+// compare finds out whether the text of s is that of the file with its name.
+func (r *Runtime) compare(s *script, v *view.View) error {
+	if r.look == nil || s.Name == heap.Eval {
+		return nil
+	}
+	var err error
+	if s.own, s.other, err = r.comparedWithFile(s, v); err != nil {
 		s.other = notComparedNote
 	}
+	return err
+}
+
+// translate finds the source map of s.
+func (r *Runtime) translate(s *script, v *view.View) error {
+	s.from = nil
+	if r.maps == nil || s.own && !r.ofFiles {
+		return nil
+	}
+	most := heap.MaxSource
+	if !r.ofFiles {
+		most = sourcemap.MaxInside
+	}
+	link, err := r.heap(v).MapURL(s.Script, most)
+	switch {
+	case errors.Is(err, heap.ErrLong):
+		return nil
+	case link != "" || err != nil && s.other == "": // then it is that which the file names
+		s.from = r.maps(s.file, link)
+	}
+	return err
 }
 
 // otherNote is said of lines in text that tools such as ts-node, tsx, babel and jest have compiled in memory, and of a
@@ -121,34 +141,37 @@ const (
 	notComparedNote = "what V8 keeps of the text cannot be read: the line may be of another text than the file has now"
 )
 
-// comparedWithFile is what is to be said of lines of s, whose name is that of a file. Texts of one length are taken for
-// the same. An error says that the length of the text is not known.
-func (r *Runtime) comparedWithFile(s *script, v *view.View) (note string, err error) {
+// comparedWithFile reports whether the text of s is that of the file with its name, and what is to be said of its lines
+// if not. Texts of one length are taken for the same. An error says that the length of the text is not known.
+func (r *Runtime) comparedWithFile(s *script, v *view.View) (own bool, note string, err error) {
 	const cost = 20_000 // steps of opening a file
 	n, err := r.heap(v).TextLength(s.Script)
 	if err != nil || !r.budget.Spend(cost) {
-		return "", cmp.Or(err, r.budget.Refusal())
+		return false, "", cmp.Or(err, r.budget.Refusal())
 	}
 	file, err := r.look(s.file)
 	if err != nil {
-		return "", nil // no file that would have the line
+		return false, "", nil // no file that would have the line
 	}
 	if file.Close != nil {
 		defer file.Close()
 	}
 	if size := len(file.Data); size < n || size > 3*(n+1) { // a unit is up to three bytes of UTF-8, a mark before them
-		return otherNote, nil
+		return false, otherNote, nil
 	}
 	if !r.budget.Spend(int64(len(file.Data))) {
-		return "", r.budget.Refusal()
+		return false, "", r.budget.Refusal()
 	}
 	_ = module.Guard(s.file, func() error { // it may become shorter
-		if length, ok := unitsOf(file.Data); ok && length != n {
+		switch length, ok := unitsOf(file.Data); {
+		case ok && length == n:
+			own = true
+		case ok:
 			note = otherNote
 		}
 		return nil
 	})
-	return note, nil
+	return own, note, nil
 }
 
 // unitsOf is the length in UTF-16 units of a text as Node.js reads it, false if it is no UTF-8.

@@ -52,9 +52,10 @@ type Runtime struct {
 	foreign sites.Recent[mem.Addr, time.Time]
 	node    node.Layout
 	wasm    wasm.Codes
-	// maps finds source maps; nil: nobody asks for them.
-	maps func(file, link string) *sourcemap.Map
-	look func(path string) (*module.File, error) // opens files to compare; nil where there are none
+	// maps finds source maps; nil where there are no files. ofFiles: also those of texts that their files have.
+	maps    func(file, link string) *sourcemap.Map
+	ofFiles bool
+	look    func(path string) (*module.File, error) // opens files to compare; nil where there are none
 
 	searched       suspended.Memory
 	table          *maps.Table
@@ -107,9 +108,11 @@ func newRuntime(l *heap.Layout, builtins *builtins, b *work.Budget) *Runtime {
 	return r
 }
 
-// Translate makes r show where places come from by the maps that are found, in place of the JavaScript that V8 runs. It
-// is called before the first name is wanted.
-func (r *Runtime) Translate(maps func(file, link string) *sourcemap.Map) { r.maps = maps }
+// Translate implements vm.Translator: r shows where places come from by the maps that are found, in place of the
+// JavaScript that V8 runs. It is called before the first name is wanted.
+func (r *Runtime) Translate(maps func(file, link string) *sourcemap.Map, ofFiles bool) {
+	r.maps, r.ofFiles = maps, ofFiles
+}
 
 // String names the runtime in messages.
 func (r *Runtime) String() string { return fmt.Sprintf("V8 %v", r.layout.Version) }

@@ -1,10 +1,12 @@
 // Text that is compiled in memory under the name of a file, as ts-node, tsx and jest do: its line 5 is line 2 of
-// origin.ts by the map inside of it. The file has one line.
+// origin.ts by the map inside of it. The file has one line. Its argument: none, without a map; long, with one of 300 kB.
 const path = require('path');
 const name = path.join(__dirname, 'inmemory.txt');
-const map = { version: 3, sources: ['origin.ts'], names: [], mappings: ';;;;AACA' };
-const text = '\n\n\n\nfunction spin(f) { f(); return 1; }\nmodule.exports = spin;\n' +
-  '//# sourceMappingURL=data:application/json;base64,' + Buffer.from(JSON.stringify(map)).toString('base64') + '\n';
+const how = process.argv[2];
+const map = { version: 3, sources: ['origin.ts'], names: [], mappings: ';;;;AACA',
+  sourcesContent: [how === 'long' ? ' '.repeat(300 << 10) : ''] };
+const text = '\n\n\n\nfunction spin(f) { f(); return 1; }\nmodule.exports = spin;\n' + (how === 'none' ? '' :
+  '//# sourceMappingURL=data:application/json;base64,' + Buffer.from(JSON.stringify(map)).toString('base64') + '\n');
 const m = new (require('module'))(name);
 m._compile(text, name);
 function wait() {

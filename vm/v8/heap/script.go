@@ -68,26 +68,44 @@ func (h Heap) scriptAt(a mem.Addr) (Script, error) {
 
 // SourceURL is what the text of p calls itself, "" for nothing.
 func (h Heap) SourceURL(p Script) (string, error) {
-	return h.said(p, h.Layout.Script.SourceURL, MaxName)
+	word, n, err := h.said(p, h.Layout.Script.SourceURL)
+	if n == 0 || err != nil {
+		return "", err
+	}
+	return h.String(word, MaxName)
 }
 
-// MapURL is the source map that the text of p names, which may be inside of the URL, "" for none.
-func (h Heap) MapURL(p Script) (string, error) { return h.said(p, h.Layout.Script.MapURL, MaxSource) }
+// ErrLong says that a map is larger than was asked for.
+var ErrLong = errors.New("its source map is too long")
 
-// said is a string that p has at offset, "" if it has none there.
-func (h Heap) said(p Script, offset int32, most int) (string, error) {
-	word, err := h.Word(p.Addr, offset)
-	if err != nil {
+// MapURL is the source map that the text of p names, which may be inside of the URL, "" for none. It fails with
+// [ErrLong] where that has more than most characters, or 16 MB.
+func (h Heap) MapURL(p Script, most int) (string, error) {
+	word, n, err := h.said(p, h.Layout.Script.MapURL)
+	switch {
+	case n == 0 || err != nil:
 		return "", err
+	case n > min(most, MaxSource):
+		return "", ErrLong
+	}
+	return h.String(word, n)
+}
+
+// said is a string that p has at offset, and its length, 0 if it has none there.
+func (h Heap) said(p Script, offset int32) (word Tagged, length int, err error) {
+	word, err = h.Word(p.Addr, offset)
+	if err != nil {
+		return 0, 0, err
 	}
 	a, ok := word.Object()
 	if !ok {
-		return "", nil
+		return 0, 0, nil
 	}
 	if typ, err := h.Type(a); err != nil || typ >= h.Types.FirstNonstring {
-		return "", err
+		return 0, 0, err
 	}
-	return h.String(word, most)
+	n, err := h.uint(a, h.Strings.Length, 4)
+	return word, int(n), err
 }
 
 // TextLength is that of the text of p, UTF-16 units.

@@ -176,7 +176,7 @@ func (n *reading) function(event string, a mem.Addr) (profile.Call, bool) {
 		}
 	}
 	if f.Place != nil {
-		c.File, c.Line = f.Place(start)
+		f.Place(start, &c)
 	}
 	return c, true
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/vm/v8/heap"
 	"github.com/fpstack/fpstack/vm/view"
 )
@@ -60,8 +61,8 @@ type Function struct {
 	Name  string // "" for none
 	Shown string // what it is called if it has none, else Name
 	Start int    // of its text in that of its script
-	// Place is where an offset in its script is; nil if it has none.
-	Place func(offset int) (file string, line int)
+	// Place gives a call the place of an offset in its script; nil if it has none.
+	Place func(offset int, of *profile.Call)
 }
 
 // reading reads what Node.js keeps, from the process as it is now.

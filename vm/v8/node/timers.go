@@ -155,7 +155,7 @@ func (n *reading) whenDue(t heap.Tagged) []profile.Call {
 		}
 		c := profile.Call{Func: f.Shown, Async: true}
 		if f.Place != nil {
-			c.File, c.Line = f.Place(call.Offset)
+			f.Place(call.Offset, &c)
 		}
 		calls = append(calls, c)
 	}
