@@ -99,14 +99,14 @@ func (o *agentOptions) register(f *pflag.FlagSet) {
 	o.pushOptions.registerLabels(f)
 	o.pushOptions.registerSpool(f)
 	f.StringVar(&o.metrics, "metrics", "", "serve metrics for Prometheus at this `ADDRESS`, as 127.0.0.1:9405")
-	f.BoolVar(&o.metricsAny, "metrics-any-host", false, "--metrics may be an address that other machines reach")
+	f.BoolVar(&o.metricsAny, "metrics-any-host", false, "let --metrics be an address that other machines reach")
 	f.Var((*seconds)(&o.stuckAfter), "stuck-after",
 		"exit with status 75 if the agent makes no progress for this `TIME`")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no status lines, only errors")
 	o.samplingOptions.register(f)
 	o.rate, o.maxOverhead = 19, 0.01
 	f.Lookup("rate").DefValue, f.Lookup("max-overhead").DefValue = "19", o.maxOverhead.String()
-	sections(f, "pid", "Processes", "interval", "Profiles", "metrics", "Accounts", "rate", "Sampling", "max-frames",
+	sections(f, "pid", "Processes", "interval", "Profiles", "metrics", "Status", "rate", "Sampling", "max-frames",
 		"Stacks", "names", "Names")
 }
 

@@ -18,8 +18,8 @@ import (
 
 // dotnetFlag adds --dotnet-perf-map.
 func dotnetFlag(f *pflag.FlagSet, on *bool) {
-	f.BoolVar(on, "dotnet-perf-map", false, "have .NET itself write down its methods meanwhile, by its diagnostic "+
-		"socket: for versions that are not read")
+	f.BoolVar(on, "dotnet-perf-map", false, "have .NET itself write a perf map of its methods meanwhile, as asked "+
+		"by its diagnostic socket: for versions that fpstack cannot read")
 }
 
 // askTime bounds how long a runtime may take to answer: it writes down all methods first, some ten thousand.

@@ -95,12 +95,12 @@ minute is kept in a file fpstack-PID-unsent.pb.gz.`,
 	outputFlag(f, &o.output)
 	f.Lookup("output").DefValue, o.output = "", ""
 	f.VarP(&o.format, "format", "f", "format of the output; by default from the ending of -o")
+	f.BoolVar(&o.open, "open", false, "show the page in the browser of the desktop")
 	o.samplingOptions.register(f)
 	o.viewOptions.register(f)
 	dotnetFlag(f, &o.dotnetMap)
 	f.BoolVar(&o.noSource, "no-source", false, "html: leave out the source lines of the functions seen")
 	o.registerStore(f)
-	f.BoolVar(&o.open, "open", false, "show the page in the browser of the desktop")
 	f.Var(&o.colour, "color", "use of colour in the summary")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no summary, only errors")
 	f.BoolVarP(&o.verbose, "verbose", "v", false,

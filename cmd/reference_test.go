@@ -45,6 +45,9 @@ or '1G'. An option that has no effect in a call, and two that contradict, are re
 			continue
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n    %s\n", c.CommandPath(), useLine(c))
+		if !hasTopics(c) {
+			b.WriteByte('\n')
+		}
 		if c == c.Root() {
 			b.WriteString("\n`fpstack dump` is the same.\n")
 		}
@@ -61,6 +64,13 @@ or '1G'. An option that has no effect in a call, and two that contradict, are re
 // item writes a line of a list, which goes on in further lines.
 func item(b *bytes.Buffer, indent int, line string) {
 	b.WriteString(strings.Repeat(" ", indent) + text.Wrap("- "+line, 116-indent, indent+2) + "\n")
+}
+
+// hasTopics reports whether options of c stand below titles.
+func hasTopics(c *cobra.Command) bool {
+	found := false
+	c.Flags().VisitAll(func(f *pflag.Flag) { found = found || len(f.Annotations[sectionKey]) > 0 })
+	return found
 }
 
 func hasOptions(c *cobra.Command) bool {

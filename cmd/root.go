@@ -123,8 +123,8 @@ func (a *app) root() *cobra.Command {
 		Long: `Show what every thread of a running process is doing, or where it hangs.
 
 Threads are stopped for about a millisecond, and nothing in the process is
-changed. A process is meant by its id or by its name. A core file, what --save
-wrote and a dump in JSON are shown by their name.`,
+changed. Name a process by its id or its name, or name a file: a core, what
+--save wrote, or a dump in JSON.`,
 		Example: `  fpstack 4121                       what each thread of process 4121 is doing
   fpstack record 4121 -o out.html    where its time goes: a flame graph
   fpstack top nginx                  the same live, of all processes named nginx

@@ -77,7 +77,7 @@ limits and terminal, and its exit status is passed on; 124 after a limit.`,
 }
 
 func (o *runOptions) register(f *pflag.FlagSet) {
-	f.Var(&o.deadline, "deadline", "CMD may run for `TIME|auto`; auto: the limit of the CI system, less a margin")
+	f.Var(&o.deadline, "deadline", "CMD may run for this `TIME|auto`; auto: the limit of the CI system, less a margin")
 	f.Var((*seconds)(&o.limits.Warn), "warn", "after this `TIME` say what CMD is doing, and go on")
 	f.Var((*seconds)(&o.limits.Idle), "idle", "CMD may be idle for this `TIME`; no CPU, no data, no output")
 	f.Var(&o.idleCPU, "idle-cpu", "a process that uses less than this `SHARE` of a CPU is idle")
