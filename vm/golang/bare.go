@@ -61,7 +61,10 @@ func (r *Runtime) readBare(v *view.View) (*layout, error) {
 	}
 	release := releaseOf(r.m)
 	known, ok := forms[release]
-	if !ok {
+	switch {
+	case release == "":
+		return nil, errors.New("the release of Go, which would tell their form, is not in the file")
+	case !ok:
 		return nil, fmt.Errorf("their form in release %q is not known", release)
 	}
 	l := known.layout()

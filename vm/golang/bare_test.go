@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fpstack/fpstack/maps"
@@ -135,4 +136,18 @@ func TestBareReadFails(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", what, got, want)
 		}
 	})
+}
+
+// TestBareWithoutRelease: of a file that does not have its release that is said, and no form is guessed.
+func TestBareWithoutRelease(t *testing.T) {
+	r := start(t, "routines-go-stripped")
+	_, info, ok := r.m.Plain(".go.buildinfo")
+	if !ok {
+		t.Fatal("the program has no .go.buildinfo to be cleared")
+	}
+	clear(info)
+	v := view.Lasting(r.memory, nil)
+	if _, err := r.readBare(&v); err == nil || !strings.Contains(err.Error(), "is not in the file") {
+		t.Errorf("error %v", err)
+	}
 }
