@@ -154,6 +154,12 @@ func (p *printer) process() {
 	counts := "  " + strings.Join(p.counts(), ", ")
 	command := commandLine(&d.Process, func(program string) string { return program })
 	if w := p.width(); w > 0 {
+		title := len(d.Process.Cmdline) == 1 && strings.Contains(command, ": ") // what a server is at, in the end
+		if all := text.Width(name) + 2 + text.Width(command); title && all <= w && all+text.Width(counts) > w {
+			p.line("", p.style(Heading, name)+"  "+command)
+			p.line("", counts)
+			return
+		}
 		room := max(least, w-text.Width(name)-2-text.Width(counts))
 		if text.Width(command) > room { // what follows an interpreter's path says more than its folder
 			command = commandLine(&d.Process, withoutFolder)

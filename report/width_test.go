@@ -130,3 +130,24 @@ func TestWidthOfACommandLine(t *testing.T) {
 		}
 	}
 }
+
+// TestWidthOfATitle: what a server says of itself is whole where it fits into a line, as it says at the end what it
+// does; the counts follow in the next.
+func TestWidthOfATitle(t *testing.T) {
+	for title, want := range map[string]string{
+		"postgres: shop customers 10.0.0.7(51000) SELECT  ": "process 4121 redis-server  postgres: shop " +
+			"customers 10.0.0.7(51000) SELECT\n  4 threads, stopped",
+		"redis-server: idle":                "process 4121 redis-server  redis-server: idle  4 threads, stopped",
+		"redis: " + strings.Repeat("x", 80): "process 4121 redis-server  redis: xxxxxxxxxxxxxxxxx…  4 threads, stopped",
+	} {
+		d := redis()
+		d.Process.Cmdline = []string{title}
+		var out bytes.Buffer
+		if err := Text(&out, d, Options{Group: true, Width: 80}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(out.String(), want) {
+			t.Errorf("%q: got %.120q, want %q", title, out.String(), want)
+		}
+	}
+}
