@@ -76,7 +76,7 @@ func perfLike() *profile.Profile {
 	return b.Profile()
 }
 
-// languages has a function of each kind: 100 samples, 80 below those of languages.
+// languages has a function of each kind: 130 samples, 110 below those of languages.
 func languages() *profile.Profile {
 	b := profile.NewBuilder(profile.SamplesCount)
 	b.Profile().Modules = []profile.Module{{Path: "/bin/node"}, {Path: "/lib/libc.so.6"}}
@@ -98,6 +98,14 @@ func languages() *profile.Profile {
 	add(5, main, python, fn("call"), wasm)
 	add(15, main, wasm)
 	add(20, main, c)
+	for kind := profile.JavaScript; kind.Language(); kind++ {
+		switch kind {
+		case profile.JavaScript, profile.Python, profile.Wasm:
+		default:
+			add(4, main, profile.Frame{Func: "in_" + kind.String(), Kind: kind, Module: -1})
+			add(2, main, profile.Frame{Func: "in_" + kind.String(), Kind: kind, Module: -1}, fn("native"))
+		}
+	}
 	return b.Profile()
 }
 
@@ -208,6 +216,7 @@ func fixtures(t *testing.T, dir string) {
 		"manyHandle1": sum(many, 1, func(s []profile.Frame, _ int) bool { return has(s, "handle_1") }),
 		"manyTotal":   sum(many, 1, func([]profile.Frame, int) bool { return true }),
 		"sizes":       sizes(),
+		"others":      others(),
 	}
 	data, err := json.Marshal(want)
 	if err != nil {
@@ -216,6 +225,18 @@ func fixtures(t *testing.T, dir string) {
 	if err := os.WriteFile(filepath.Join(dir, "want.json"), data, 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// others are the functions of languages that has one besides those of JavaScript, Python and WebAssembly.
+func others() []string {
+	var names []string
+	for _, f := range languages().Frames {
+		if strings.HasPrefix(f.Func, "in_") {
+			names = append(names, f.Func)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // sizes are the numbers of folded lines that are timed; the last takes half a minute to make.

@@ -122,7 +122,7 @@ func newGraph(p *profile.Profile, opt Options) *graph {
 	g.head.Frames, g.head.Nodes, g.head.Lists = len(g.places), g.tree.Len(), len(g.lists)
 	g.head.Runs = len(g.runs)
 	if left > 0 {
-		g.head.Comments = append(slices.Clip(g.head.Comments), fmt.Sprintf(
+		g.head.Comments = slices.Insert(slices.Clone(g.head.Comments), 0, fmt.Sprintf( // where it is seen at once
 			"The order in time is left out: the stacks changed %s times, and a page shows at most %s changes",
 			text.Thousands(left), text.Thousands(maxRuns)))
 	}

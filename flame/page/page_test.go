@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -376,4 +377,19 @@ func folded(n int) *profile.Profile {
 		b.Add(at[s.Stack], -1, from.Value(i)[0])
 	}
 	return p
+}
+
+// TestOrderInTimeLeftOut: a page of more changes than it shows says so before all else that is to be said.
+func TestOrderInTimeLeftOut(t *testing.T) {
+	p := shop()
+	r := p.Runs[0]
+	p.Runs = slices.Repeat([]profile.Run{r}, maxRuns+1)
+	for i := range p.Runs {
+		p.Runs[i].At, p.Runs[i].For = time.Duration(i), 1
+	}
+	said := decode(t, written(t, HTML, p, Options{})).head.Comments
+	if len(said) != 2 || !strings.HasPrefix(said[0],
+		"The order in time is left out: the stacks changed 1,000,001 times") {
+		t.Errorf("comments are %q", said)
+	}
 }

@@ -398,16 +398,25 @@ await check('functions of every language are in the tables, and have native fram
 	await page.keyboard.press('l');
 	// Most of the time is below functions of languages: what was done for them is theirs at first.
 	equal(await text(page, '#fold'), 'Show native frames', 'switch');
-	equal(await rows(), 'handler 50, blur 20, memcpy 20, iterencode 10, main 0', 'functions, native frames folded');
+	const others = own => want.others.map(name => `${name} ${own}, `).join('');
+	equal(want.others.join(), 'in_dotnet,in_java,in_julia,in_lua,in_php', 'functions of the other languages');
+	equal(await rows(), `handler 50, blur 20, memcpy 20, iterencode 10, ${others(6)}main 0`,
+		'functions, native frames folded');
 	await page.locator('#fold').click();
-	equal(await rows(), 'memcpy 40, handler 30, blur 20, PyDict_Next 10, main 0, v8::Compile 0, iterencode 0, call 0',
-		'functions, native frames shown');
+	equal(await rows(), `memcpy 40, handler 30, blur 20, PyDict_Next 10, native 10, ${others(4)}` +
+		'main 0, v8::Compile 0, iterencode 0, call 0', 'functions, native frames shown');
 	holds(/fold=0/.test(await hash(page)), 'the address does not keep it');
-	for (const [name, total] of [['handler', 50], ['iterencode', 15], ['blur', 20]]) {
+	for (const [name, total] of [['handler', 50], ['iterencode', 15], ['blur', 20],
+		...want.others.map(name => [name, 6])]) {
 		await page.getByRole('button', {name, exact: true}).first().click();
 		equal(await value(page, 'total'), total, `sandwich of ${name}`);
 		await blur(page);
 		await page.keyboard.press('Escape');
+		await choose(page, `^${name}$`);
+		await page.keyboard.press('s');
+		holds((await hash(page)).includes('sand='), `no sandwich of ${name} by key`);
+		await page.keyboard.press('Escape');
+		await page.locator('#q').fill('');
 		await menu(page, `^${name}$`, 'Hide frames of this name');
 		equal(await text(page, '#share'), share(0, 1) + ' of all', `share of ${name}, hidden`);
 		await page.locator('#chips button').first().click();
