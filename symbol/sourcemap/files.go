@@ -62,7 +62,7 @@ func (f *Files) Map(name, link string) *Map {
 }
 
 // Inside is the map that link, found in a text which runs under that name, has inside of itself, nil for none: no file
-// is opened. A map of more than [MaxInside] bytes is not read, nor one that does not fit into 4 MB with those before it.
+// is opened. A map of more than [MaxInside] bytes is not read, nor one that does not fit into 4 MB with those before.
 func (f *Files) Inside(name, link string) *Map {
 	if !strings.HasPrefix(link, "data:") || len(link) > MaxInside || f.inside+len(link) > maxInsides {
 		return nil
