@@ -14,8 +14,8 @@ const nearNote = "where compiled Java was interrupted, line and inlined function
 
 // madeNote is said of JavaScript in files of another language, where it is not known that its lines are theirs: node
 // itself runs TypeScript with the lines that it has, and tools that translate it name the file that they read.
-const madeNote = "lines of TypeScript and the like may be those of the JavaScript made from it: --names full reads all " +
-	"source maps"
+const madeNote = "lines of TypeScript and the like may be those of the JavaScript made from it: --names full reads " +
+	"all source maps"
 
 // isMade reports whether f is JavaScript that stands in a file of another language, perhaps with lines of its own.
 func isMade(f profile.Frame) bool { return f.Generated && isMadeFrom(f.File, f.Line) }
