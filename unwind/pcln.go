@@ -1,7 +1,10 @@
 package unwind
 
 import (
+	"fmt"
+
 	"github.com/fpstack/fpstack/code/pclntab"
+	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
@@ -43,7 +46,13 @@ func (t *tables) byPCLN(v uint64, arch *regs.Arch) (found, bool) {
 		if len(row.Regs) == 0 {
 			return found{leaves: true, why: f.Name() + " goes to another stack"}, true
 		}
-		if v >= f.Entry+recordPrologue[arch] && !popsRecord(f, v, arch) {
+		read, err := t.onFirstStack(f, v, arch)
+		switch {
+		case err != nil:
+			return found{leaves: true, why: fmt.Sprintf("%s goes to another stack: %v", f.Name(), err)}, true
+		case read != nil:
+			row = read
+		case v >= f.Entry+recordPrologue[arch] && !popsRecord(f, v, arch):
 			row.CFA = cfi.Rule{Kind: cfi.Register, Reg: uint64(arch.FP), N: -row.Regs[0].Rule.N}
 		}
 	}
@@ -117,6 +126,25 @@ func popsRecord(f pclntab.Func, v uint64, arch *regs.Arch) bool {
 	}
 	depth, ok := f.SPDelta(v + 4)
 	return ok && depth == 0
+}
+
+// onFirstStack is the row at v by the stack pointer of a function that goes to another stack and has a link register,
+// nil where its instructions do not say that it is on its first stack: before a jump at its end the frame pointer is
+// the caller's again, and pclntab does not know that the frame was given back.
+func (t *tables) onFirstStack(f pclntab.Func, v uint64, arch *regs.Arch) (*cfi.Row, error) {
+	code, ok := t.m.Code(module.Vaddr(v))
+	if !ok || !hasCode(arch) || arch.LR == regs.NoReg {
+		return nil, nil
+	}
+	text := newText(arch, uint64(code.Addr), code.Data, t.m.Budget())
+	row, ok := text.FromEntry(f.Entry, 0, v)
+	if !ok {
+		return nil, text.budget.Err()
+	}
+	if row.CFA.Reg != uint64(arch.SP) {
+		return nil, nil
+	}
+	return &row, nil
 }
 
 // linkRow is the row of an architecture with a link register: a function with a frame keeps LR

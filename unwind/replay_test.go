@@ -342,6 +342,33 @@ func TestReplayARM64(t *testing.T) {
 	}
 }
 
+// Where runtime.systemstack has nothing to switch it gives its frame back before the jump at its end: the link register
+// is the caller's then, and with the last instruction the frame pointer too.
+func TestReplayARM64SystemstackJumps(t *testing.T) {
+	const jump = 0xd61f0060 // br x3
+	r := replay(t, "arm64", "golang-systemstack")
+	th := r.Threads[0]
+	caller := r.walk(&th).Frames[4]
+	y := r.symbols[slices.IndexFunc(r.symbols, func(y elf.Symbol) bool { return y.Name == "runtime.systemstack.abi0" })]
+	at := y.Value
+	for at < y.Value+y.Size && r.instruction(at) != jump {
+		at += 4
+	}
+	const want = "runtime.systemstack.abi0(context) main.gamma(pcsp) main.beta(pcsp) main.alpha(pcsp) " +
+		"main.main(pcsp) runtime.main(pcsp) runtime.goexit.abi0(pcsp) root"
+	for pc, below := range map[uint64]uint64{at - 4: 16 + 8, at: 8} {
+		now := *th.Registers
+		now.Set(now.Arch.PC, pc)
+		now.Set(now.Arch.SP, uint64(caller.SP))
+		now.Set(now.Arch.FP, uint64(caller.SP)-below)
+		now.Set(now.Arch.LR, uint64(caller.PC))
+		th.Registers = &now
+		if got := r.show(r.walk(&th)); got != want {
+			t.Errorf("at %#x:\ngot  %s\nwant %s", pc, got, want)
+		}
+	}
+}
+
 // Without the mask that the kernel gave, signed return addresses lead nowhere: so the
 // recordings hold real ones.
 func TestReplayARM64NeedsMask(t *testing.T) {
