@@ -22,6 +22,9 @@ import (
 // exchange is the opcode of xchg, which is atomic with memory without a prefix.
 const exchange = 0x86
 
+// longest is how many bytes an instruction has at the most.
+const longest = 15
+
 // Registers by their number in instructions.
 const (
 	RAX = iota
@@ -45,6 +48,8 @@ type Machine struct {
 
 	// Code returns bytes of code at pc, as many as an instruction may have or what there is.
 	Code func(pc uint64) []byte
+	// Decoded has what was decoded already; nil: nothing is kept.
+	Decoded *Decoded
 	// Read fills b with the memory at a, and reports whether it could. What was written lies above it.
 	Read func(b []byte, a uint64) bool
 	// Writable reports whether the n bytes at a may be written; nil: what can be read may.
@@ -65,6 +70,19 @@ type Machine struct {
 	next    uint64 // behind the instruction at hand
 	fault   error
 }
+
+// Decoded are instructions of code that stays the same. Its zero value has none. Machines that run one after the other
+// may share it.
+type Decoded struct{ at []decoded } // by the low bits of where they are
+
+// decoded is an instruction, and where it is; its length is 0 for none.
+type decoded struct {
+	pc uint64
+	in x86.Instruction
+}
+
+// maxDecoded bounds them: a power of two.
+const maxDecoded = 1 << 13
 
 // Vector is an XMM register, the low half first.
 type Vector [2]uint64
@@ -103,27 +121,45 @@ func (m *Machine) Run(end uint64, steps int) (taken int, err error) {
 // Step runs one instruction. After an error PC is at the one that has failed, and registers and memory may be as it
 // leaves them or as they were, in part: the run is over.
 func (m *Machine) Step() error {
-	code := m.Code(m.PC)
-	in, ok := x86.Decode(code)
+	in, ok := m.decode()
 	if !ok {
-		return m.unknown(code, len(code))
+		return m.unknown(longest)
 	}
-	pc := m.PC
-	m.next, m.fault, m.Touched = pc+uint64(in.Len), nil, 0
+	m.next, m.fault, m.Touched = m.PC+uint64(in.Len), nil, 0
 	m.Atomic = in.IsMem && (in.Lock || in.Space == 0 && in.Op&^1 == exchange)
-	known := !in.VEX && !in.Other && m.execute(&in)
+	known := !in.VEX && !in.Other && m.execute(in)
 	switch {
 	case m.fault != nil:
 		return m.fault
 	case !known:
-		return m.unknown(code, in.Len)
+		return m.unknown(in.Len)
 	}
 	m.PC = m.next
 	return nil
 }
 
-func (m *Machine) unknown(code []byte, n int) error {
-	const longest = 15
+// decode is the instruction at PC.
+func (m *Machine) decode() (*x86.Instruction, bool) {
+	if m.Decoded == nil {
+		in, ok := x86.Decode(m.Code(m.PC))
+		return &in, ok
+	}
+	if m.Decoded.at == nil {
+		m.Decoded.at = make([]decoded, maxDecoded)
+	}
+	d := &m.Decoded.at[m.PC%maxDecoded]
+	if d.pc == m.PC && d.in.Len != 0 {
+		return &d.in, true
+	}
+	in, ok := x86.Decode(m.Code(m.PC))
+	if ok {
+		*d = decoded{m.PC, in}
+	}
+	return &in, ok
+}
+
+func (m *Machine) unknown(n int) error {
+	code := m.Code(m.PC)
 	return &UnknownError{m.PC, append([]byte(nil), code[:min(n, len(code), longest)]...)}
 }
 

@@ -128,6 +128,27 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// TestDecoded: machines that share what was decoded do not ask for code twice, and do the same as without.
+func TestDecoded(t *testing.T) {
+	// mov $3, %ecx; dec %ecx; jnz -4; ret
+	code := []byte("\xb9\x03\x00\x00\x00\xff\xc9\x75\xfc\xc3")
+	var shared Decoded
+	asked := 0
+	for range 2 {
+		m := drawn(code, make([]byte, length))
+		of := m.Code
+		m.Code = func(pc uint64) []byte { asked++; return of(pc) }
+		m.Decoded = &shared
+		m.SetWord(m.R[RSP], 0x77)
+		if n, err := m.Run(0x77, 100); n != 8 || err != nil {
+			t.Errorf("%d steps, %v", n, err)
+		}
+	}
+	if instructions := 4; asked != instructions {
+		t.Errorf("code was asked for %d times, want %d", asked, instructions)
+	}
+}
+
 // TestTouched: the memory that an instruction is about, and whether it is read and written as one.
 func TestTouched(t *testing.T) {
 	for _, tc := range []struct {

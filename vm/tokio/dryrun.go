@@ -60,6 +60,7 @@ type dry struct {
 	moment  *moment.Moment
 	thread  mem.Addr                // thread pointer of the thread in whose place they run
 	local   mem.Span[mem.Addr]      // the memory of that thread, of which it does not matter whether it changes
+	pages   map[mem.Addr][]byte     // of local, as the run at hand has found them
 	code    map[mem.Addr]*[2][]byte // pages, with their start in the next
 	slots   map[uint64]imported
 	frees   bool // the kernel is taken to do what it is asked for by [freeing]
@@ -68,9 +69,9 @@ type dry struct {
 	traces  []trace
 	machine emulate.Machine
 	heap    bump
-	at      trace
+	at      trace     // of the run at hand, with memory of the one before
 	stack   []frameOf // of the machine
-	seen    map[step]bool
+	seen    steps
 	most    int                   // instructions of the run at hand
 	wakers  []waker               // that were dropped
 	drops   map[mem.Addr]bool     // functions that were called, by whether they drop a waker
@@ -84,12 +85,13 @@ type frameOf struct {
 }
 
 func (r *Runtime) newDry(t *snapshot.Thread) *dry {
-	d := &dry{r: r, thread: t.TP, code: map[mem.Addr]*[2][]byte{}, slots: r.slots(),
-		drops: map[mem.Addr]bool{}, seed: maphash.MakeSeed(), known: map[uint64]int{}, seen: map[step]bool{}}
+	d := &dry{r: r, thread: t.TP, pages: map[mem.Addr][]byte{}, code: map[mem.Addr]*[2][]byte{}, slots: r.slots(),
+		drops: map[mem.Addr]bool{}, seed: maphash.MakeSeed(), known: map[uint64]int{}}
 	if in := r.table.Find(t.TP); in != nil {
 		d.local = mem.Span[mem.Addr]{Start: in.Start, End: in.End}
 	}
-	d.machine = emulate.Machine{Code: d.codeAt, Read: d.read, Writable: d.writable, Call: d.called, Return: d.returned}
+	d.machine = emulate.Machine{Code: d.codeAt, Decoded: new(emulate.Decoded), Read: d.read, Writable: d.writable,
+		Call: d.called, Return: d.returned}
 	return d
 }
 
@@ -136,11 +138,7 @@ func (d *dry) read(b []byte, a uint64) bool {
 		clear(b)
 		return true
 	case d.local.Holds(at):
-		_, err := d.r.scratch.ReadMem(b, at)
-		if err == nil && d.r.image.Keep != nil {
-			d.r.image.Keep(mem.Range{Start: at, Data: bytes.Clone(b)})
-		}
-		return err == nil && d.r.budget.Spend(readCost)
+		return d.readLocal(b, at)
 	}
 	if d.frees && d.machine.Atomic && len(b) <= wordSize { // a lock or a count that many share, whatever it is
 		w, ok := d.moment.Peek(at)
@@ -154,6 +152,28 @@ func (d *dry) read(b []byte, a uint64) bool {
 		copy(b, got)
 	}
 	return ok
+}
+
+// readLocal fills b with memory of the thread, which is read once in a run: a page, or of a recording what there is.
+func (d *dry) readLocal(b []byte, a mem.Addr) bool {
+	start := a &^ (pageSize - 1)
+	page, ok := d.pages[start]
+	if !ok {
+		page = make([]byte, pageSize)
+		if _, err := d.r.scratch.ReadMem(page, start); err != nil || !d.r.budget.Spend(readCost) {
+			page = nil
+		}
+		d.pages[start] = page
+	}
+	if off := int(a - start); off+len(b) <= len(page) {
+		copy(b, page[off:])
+	} else if _, err := d.r.scratch.ReadMem(b, a); err != nil || !d.r.budget.Spend(readCost) {
+		return false
+	}
+	if d.r.image.Keep != nil {
+		d.r.image.Keep(mem.Range{Start: a, Data: bytes.Clone(b)})
+	}
+	return true
 }
 
 func (d *dry) writable(a uint64, n int) bool {
@@ -260,6 +280,7 @@ func (d *dry) begin(t *task, function mem.Addr, state uint64) error {
 	m.Forget()
 	d.heap, d.wakers, d.recent, d.most = bump{}, nil, [recentReads]mem.Addr{}, maxSteps
 	m.FSBase = uint64(d.thread)
+	clear(d.pages)
 	if b, ok := d.moment.Bytes(t.at, headerSize); !ok || order.Uint64(b[headerState:]) != t.state {
 		return errChanged
 	}
@@ -274,8 +295,8 @@ func (d *dry) begin(t *task, function mem.Addr, state uint64) error {
 func (d *dry) call(function mem.Addr, argument uint64) {
 	m := &d.machine
 	m.R, m.X, m.Flags = [16]uint64{}, [16]emulate.Vector{}, emulate.Flags{}
-	d.at, d.stack = trace{}, d.stack[:0]
-	clear(d.seen)
+	d.at, d.stack = trace{calls: d.at.calls[:0], steps: d.at.steps[:0]}, d.stack[:0]
+	d.seen.clear()
 	m.PC, m.R[emulate.RDI], m.R[emulate.RSP] = uint64(function), argument, uint64(own.Start)+ownStack-4096-8
 	m.SetWord(m.R[emulate.RSP], endOfRun)
 }
@@ -295,19 +316,21 @@ func (d *dry) run() (w way, err error) {
 		if w.waits == 0 && d.r.takes[s.pc] {
 			w.waits = mem.Addr(m.R[emulate.RDI])
 		}
-		first := !d.seen[s]
+		first := d.seen.add(s)
 		if first {
-			d.seen[s] = true
 			d.at.steps = append(d.at.steps, s)
 		}
 		if err := m.Step(); err != nil {
 			return w, err
 		}
 		at := mem.Addr(m.Touched)
-		if d.frees && at != 0 {
+		if at == 0 || !first && !d.frees || own.Holds(at) {
+			continue
+		}
+		if d.frees {
 			d.recent[n%recentReads] = at
 		}
-		if first && at != 0 && !own.Holds(at) && !d.local.Holds(at) && d.writable(uint64(at), 1) {
+		if first && !d.local.Holds(at) && d.writable(uint64(at), 1) {
 			w.touched = append(w.touched, touch{len(d.at.steps) - 1, at, m.Atomic})
 		}
 	}
@@ -350,6 +373,6 @@ func (d *dry) number() (int, error) {
 	d.held += bytes
 	n := len(d.traces)
 	d.known[sum] = n
-	d.traces = append(d.traces, d.at)
+	d.traces = append(d.traces, trace{slices.Clone(d.at.calls), slices.Clone(d.at.steps), d.at.drops, d.at.gives})
 	return n, nil
 }
