@@ -73,7 +73,7 @@ type Machine struct {
 
 // Decoded are instructions of code that stays the same. Its zero value has none. Machines that run one after the other
 // may share it.
-type Decoded struct{ at []decoded } // by the low bits of where they are
+type Decoded struct{ at []decoded } // by a hash of where they are
 
 // decoded is an instruction, and where it is; its length is 0 for none.
 type decoded struct {
@@ -81,8 +81,8 @@ type decoded struct {
 	in x86.Instruction
 }
 
-// maxDecoded bounds them: a power of two.
-const maxDecoded = 1 << 13
+// decodedBits is how many bits the number of those has that are kept.
+const decodedBits = 14
 
 // Vector is an XMM register, the low half first.
 type Vector [2]uint64
@@ -145,9 +145,9 @@ func (m *Machine) decode() (*x86.Instruction, bool) {
 		return &in, ok
 	}
 	if m.Decoded.at == nil {
-		m.Decoded.at = make([]decoded, maxDecoded)
+		m.Decoded.at = make([]decoded, 1<<decodedBits)
 	}
-	d := &m.Decoded.at[m.PC%maxDecoded]
+	d := &m.Decoded.at[m.PC*0x9e3779b97f4a7c15>>(64-decodedBits)]
 	if d.pc == m.PC && d.in.Len != 0 {
 		return &d.in, true
 	}

@@ -12,6 +12,7 @@ const (
 // overlay is what was written, by page.
 type overlay struct {
 	pages map[uint64]*page
+	free  []*page // of runs before
 }
 
 type page struct {
@@ -54,7 +55,7 @@ func (o *overlay) put(b []byte, a uint64) bool {
 				if len(o.pages) == maxPages {
 					return false
 				}
-				p = new(page)
+				p = o.fresh()
 				o.pages[at/pageSize] = p
 			}
 		}
@@ -65,8 +66,30 @@ func (o *overlay) put(b []byte, a uint64) bool {
 	return true
 }
 
+// fresh is a page that nothing is written to.
+func (o *overlay) fresh() *page {
+	n := len(o.free)
+	if n == 0 {
+		return new(page)
+	}
+	p := o.free[n-1]
+	o.free, p.written = o.free[:n-1], [pageSize / wordBits]uint64{}
+	return p
+}
+
+// clear gives up all that was written.
+func (o *overlay) clear() {
+	for _, p := range o.pages {
+		o.free = append(o.free, p)
+	}
+	clear(o.pages)
+}
+
 // Forget gives up all that was written, and that a run has failed.
-func (m *Machine) Forget() { m.overlay, m.fault = overlay{}, nil }
+func (m *Machine) Forget() {
+	m.overlay.clear()
+	m.fault = nil
+}
 
 // Load fills b with the memory at a as the code sees it, and reports whether it could; the run is over if not.
 func (m *Machine) Load(b []byte, a uint64) bool {

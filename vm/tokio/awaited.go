@@ -46,20 +46,25 @@ var modules = []struct {
 	{"signal/", awaitedSignal}, {"process/", awaitedProcess},
 }
 
-// add adds what the functions of libraries wait for that one which is not theirs has called, outermost first.
-func (a *awaited) add(inner []profile.Frame) {
-	permits := false
+// awaits is what functions of libraries wait for, outermost first, and whether one takes or gives permits.
+func awaits(inner []profile.Frame) (a awaited, permits bool) {
 	for i := range inner {
 		at := modulePath(&inner[i])
 		permits = permits || strings.HasPrefix(at, "sync/batch_semaphore")
 		for _, m := range modules {
 			if at != "" && strings.HasPrefix(at, m.prefix) {
-				*a = max(*a, m.is)
+				a = max(a, m.is)
 				break
 			}
 		}
 	}
-	if permits && *a == awaitedReceive { // who receives needs no permit
+	return a, permits
+}
+
+// add adds what functions of libraries wait for.
+func (a *awaited) add(in *library) {
+	*a = max(*a, in.awaits)
+	if in.permits && *a == awaitedReceive { // who receives needs no permit
 		*a = awaitedSend
 	}
 }

@@ -303,13 +303,13 @@ func (d *dry) call(function mem.Addr, argument uint64) {
 
 // run runs until the function returns.
 func (d *dry) run() (w way, err error) {
-	m := &d.machine
+	m, purse := &d.machine, d.r.budget.Purse()
 	w.trace = -1
 	for n := 0; m.PC != endOfRun; n++ {
 		if n == d.most {
 			return w, emulate.ErrSteps
 		}
-		if !d.r.budget.Spend(stepCost) {
+		if !purse.Spend(stepCost) {
 			return w, d.r.budget.Refusal()
 		}
 		s := step{d.inside(), mem.Addr(m.PC)}

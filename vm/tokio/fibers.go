@@ -34,7 +34,7 @@ func (r *Runtime) OpenFibers() (present bool, err error) {
 // Fibers implements vm.FiberLister: the tasks that have not ended, in the order in which they were made. They are of a
 // moment after the stop.
 func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
-	r.stacks = map[uint64][]unwind.Frame{}
+	r.stacks = map[uint64]unwind.Stack{}
 	l := r.find()
 	r.openNames()
 	runs, err := r.runAll(l.tasks, s)
@@ -72,6 +72,7 @@ var (
 	errMany    = fmt.Errorf("of no more than %d tasks it is looked for", maxRuns)
 	errChanged = errors.New("the task goes on")
 	errThread  = errors.New("no thread of the runtime is known")
+	errDeep    = fmt.Errorf("no more than %d functions of a chain are shown", maxFrames)
 	errWays    = fmt.Errorf("of no more than %d ways it is told where they lead", maxTraces)
 )
 
@@ -118,7 +119,17 @@ func (r *Runtime) runAll(tasks []task, s *snapshot.Snapshot) ([]ran, error) {
 		}
 		left = again
 	}
-	return out, errors.Join(r.chains(d, tasks, out), d.runAgain(tasks, out), err)
+	all := make([]int, len(out))
+	for i := range out {
+		all[i] = i
+	}
+	c := chains{b: r.newBook(), known: map[chainKey][]waiting{}, gives: map[int][]given{}}
+	c.find(d.traces, tasks, all, out)
+	err = errors.Join(err, d.runAgain(&c, tasks, out))
+	if c.b.err != nil {
+		err = errors.Join(err, fmt.Errorf("name where tasks of tokio wait: %w", c.b.err))
+	}
+	return out, err
 }
 
 // renew reads the state of a task again, and reports whether it waits.
@@ -136,36 +147,37 @@ func (r *Runtime) isMapped(a mem.Addr) bool {
 	return m != nil && m.Perm&maps.Read != 0
 }
 
-// chains finds the chains of all runs: those of one trace are the same.
-func (r *Runtime) chains(d *dry, tasks []task, out []ran) error {
-	b := r.name(d.traces)
-	type key struct {
-		trace int
-		ready bool
-	}
-	known, gives := map[key][]waiting{}, map[int][]given{}
-	for i := range out {
+// chains are those of traces, and what dropping gives back: of one trace they are the same.
+type chains struct {
+	b     *book
+	known map[chainKey][]waiting
+	gives map[int][]given
+}
+
+type chainKey struct {
+	trace int
+	ready bool
+}
+
+// find finds the chains of those tasks.
+func (c *chains) find(traces []trace, tasks []task, which []int, out []ran) {
+	c.b.name(traces)
+	for _, i := range which {
 		if n := out[i].drop.trace; n >= 0 {
-			if _, ok := gives[n]; !ok {
-				gives[n] = b.gives(&d.traces[n])
+			if _, ok := c.gives[n]; !ok {
+				c.gives[n] = c.b.gives(&traces[n])
 			}
-			out[i].held, out[i].set = held(gives[n], out[i].drop.touched)
+			out[i].held, out[i].set = held(c.gives[n], out[i].drop.touched)
 		}
 		if out[i].trace < 0 {
 			continue
 		}
-		k := key{out[i].trace, tasks[i].state&stateNotified != 0}
-		w, ok := known[k]
-		if !ok {
-			w = b.waits(&d.traces[k.trace], k.ready)
-			known[k] = w
+		k := chainKey{out[i].trace, tasks[i].state&stateNotified != 0}
+		if _, ok := c.known[k]; !ok {
+			c.known[k] = c.b.waits(&traces[k.trace], k.ready)
 		}
-		out[i].chain = w
+		out[i].chain = c.known[k]
 	}
-	if b.err != nil {
-		return fmt.Errorf("name where tasks of tokio wait: %w", b.err)
-	}
-	return nil
 }
 
 // maxThreads bounds the threads in whose place a task is tried.
@@ -276,12 +288,14 @@ func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
 		f.State, f.Wait = "ready to run", snapshot.FiberRuns
 	}
 	outer := slices.Clone(run.chain[0].frames[len(run.chain[0].frames)-shared:])
-	future := profile.Frame{Func: w.r.future(t.vtable)}
-	if n := len(outer); n > 0 && strings.HasPrefix(outer[n-1].Func, "{") && !run.chain[0].within &&
-		!isLibrary(&future) { // inlined: the name of the future is that of its outermost function
-		outer[n-1].Func = future.Func
+	cut, future := len(run.chain) == 1 && run.chain[0].cut, profile.Frame{Func: w.r.future(t.vtable)}
+	switch n := len(outer); {
+	case n == 0:
+		outer = append(outer, future)
+	case strings.HasPrefix(outer[n-1].Func, "{") && !cut && !run.chain[0].within && !isLibrary(&future):
+		outer[n-1].Func = future.Func // inlined: the name of the future is that of its outermost function
 	}
-	w.r.stacks[t.id] = w.frames(outer)
+	w.r.stacks[t.id] = w.stack(outer, cut)
 	w.out = append(w.out, f)
 	if len(run.chain) > 1 {
 		for _, c := range run.chain {
@@ -293,7 +307,7 @@ func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
 // branch adds one of several chains that t waits in, without what they share: each waits by itself.
 func (w *listing) branch(t *task, c *waiting, run *ran, shared int) {
 	w.more++
-	w.r.stacks[w.more] = w.frames(c.frames[:len(c.frames)-shared])
+	w.r.stacks[w.more] = w.stack(c.frames[:len(c.frames)-shared], c.cut)
 	f := snapshot.Fiber{Kind: profile.AsyncCall, ID: w.more, AwaitedBy: []uint64{t.id}}
 	w.waits(&f, c, run, t.id)
 	w.out = append(w.out, f)
@@ -309,24 +323,31 @@ func (w *listing) nameless(t *task, run *ran, f snapshot.Fiber) {
 		f.State, f.Wait = "ready to run", snapshot.FiberRuns
 	}
 	if name := w.r.future(t.vtable); name != "" {
-		w.r.stacks[t.id] = w.frames([]profile.Frame{{Func: name}})
+		w.r.stacks[t.id] = w.stack([]profile.Frame{{Func: name}}, false)
 	} else {
-		w.r.stacks[t.id] = []unwind.Frame{{PC: t.vtable.poll, Interrupted: true, Module: w.r.m,
-			Origin: unwind.ByRuntime}}
+		w.r.stacks[t.id] = unwind.Stack{Frames: []unwind.Frame{{PC: t.vtable.poll, Interrupted: true, Module: w.r.m,
+			Origin: unwind.ByRuntime}}}
 	}
 	w.out = append(w.out, f)
 }
 
-func (w *listing) frames(all []profile.Frame) []unwind.Frame {
-	out := make([]unwind.Frame, len(all))
+// stack is that of those functions, innermost first; cut says that the outer ones are missing.
+func (w *listing) stack(all []profile.Frame, cut bool) unwind.Stack {
+	s := unwind.Stack{Frames: make([]unwind.Frame, len(all))}
 	for i := range all {
-		out[i] = w.r.frame(all[i])
+		s.Frames[i] = w.r.frame(all[i])
 	}
-	return out
+	if cut {
+		s.Stop, s.Err = unwind.DepthLimit, errDeep
+	}
+	return s
 }
 
 // common is how many functions all chains have in common, counted from the outermost.
 func common(all []waiting) (n int) {
+	if slices.ContainsFunc(all, func(w waiting) bool { return w.cut }) {
+		return 0
+	}
 	at := func(w *waiting, n int) *profile.Frame { return &w.frames[len(w.frames)-1-n] }
 	for ; ; n++ {
 		for i := range all {
@@ -339,5 +360,6 @@ func common(all []waiting) (n int) {
 
 // FiberStack implements vm.FiberStacker.
 func (r *Runtime) FiberStack(id uint64, to *unwind.Stack) {
-	to.Frames, to.Stop = append(to.Frames, r.stacks[id]...), unwind.Root
+	s := r.stacks[id]
+	to.Frames, to.Stop, to.Err = append(to.Frames, s.Frames...), s.Stop, s.Err
 }

@@ -1,7 +1,7 @@
 package tokio
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -18,64 +18,110 @@ const atomics = "/sync/atomic.rs"
 
 // spot is a place in the program's own code, with what the steps there have shown.
 type spot struct {
-	own     []profile.Frame
+	own     *node
 	within  bool
 	last    int       // step
 	awaits  awaited   // what the functions of libraries wait for that were called
 	timed   bool      // one of them waits for a time
-	of      [2]string // the types that a Mutex and a RwLock guard, as generic arguments of their functions have them
-	atomics []place
+	of      [2]string // as that of a library
+	atomics []atomic
+}
+
+// atomic is a step that is an atomic operation.
+type atomic struct {
+	step int
+	in   *library
 }
 
 // spots are those of a trace, in the order in which it came to them.
 type spots struct {
 	all   []*spot
-	byKey map[string]*spot
+	byOwn map[*node]*spot
 }
 
-// at is the spot of p.
-func (s *spots) at(p *place) *spot {
-	var key strings.Builder
-	for i := range p.own {
-		f := &p.own[i]
-		fmt.Fprintf(&key, "%s\x00%s\x00%d\x00", f.Func, f.File, f.Line)
+// at is the spot of a step that is in s.
+func (a *spots) at(s *scope, step int) *spot {
+	if a.byOwn == nil {
+		a.byOwn = map[*node]*spot{}
 	}
-	if s.byKey == nil {
-		s.byKey = map[string]*spot{}
-	}
-	at := s.byKey[key.String()]
+	at := a.byOwn[s.own]
 	if at == nil {
-		at = &spot{own: p.own, within: p.within}
-		s.byKey[key.String()] = at
-		s.all = append(s.all, at)
+		at = &spot{own: s.own, within: s.within}
+		a.byOwn[s.own] = at
+		a.all = append(a.all, at)
 	}
-	at.last = p.step
+	at.last = step
 	return at
 }
 
-// polls takes what p shows, where a future is polled.
-func (s *spot) polls(p *place) {
-	s.awaits.add(p.inner)
-	s.timed = s.timed || slices.ContainsFunc(p.inner, isTimed)
-	for i, module := range [...]string{"sync/mutex", "sync/rwlock"} {
-		if s.of[i] == "" {
-			s.of[i] = guarded(p.inner, module)
+// ends are the spots from which the program went no deeper.
+func (a *spots) ends() (out []*spot) {
+	passed := map[*node]bool{}
+	for _, s := range a.all {
+		for n := s.own.up; n != nil && !passed[n]; n = n.up {
+			passed[n] = true
 		}
 	}
-	if isAtomic(p) {
-		s.atomics = append(s.atomics, *p)
+	for _, s := range a.all {
+		if !passed[s.own] {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// last is the chain of a task that waits for what is inlined without a trace: the line is where it goes last.
+func (a *spots) last() (out []waiting) {
+	type anyLine struct {
+		up         *node
+		name, file string
+	}
+	passed, seen := map[anyLine]bool{}, map[*node]bool{}
+	at := func(n *node) anyLine { return anyLine{n.up, n.is.Func, n.is.File} }
+	for _, s := range a.all {
+		for n := s.own.up; n != nil && !seen[n]; n = n.up {
+			passed[at(n)], seen[n] = true, true
+		}
+	}
+	slices.SortStableFunc(a.all, func(x, y *spot) int { return cmp.Compare(x.last, y.last) })
+	for _, s := range a.all {
+		if !passed[at(s.own)] && (len(out) == 0 || s.own.is.Line != 0) {
+			out = []waiting{s.chain()}
+		}
+	}
+	return out
+}
+
+// polls takes what a step shows where a future is polled.
+func (s *spot) polls(in *library, step int) {
+	s.awaits.add(in)
+	s.timed = s.timed || in.timed
+	for i := range in.of {
+		s.of[i] = cmp.Or(s.of[i], in.of[i])
+	}
+	if in.atomic {
+		s.atomics = append(s.atomics, atomic{step, in})
 	}
 }
 
-// waiting is the chain that ends at s, one of all.
-func (s *spot) waiting(all []*spot) waiting {
-	w := waiting{frames: inwards(s.own), within: s.within}
+// chain is the chain that ends at s.
+func (s *spot) chain() waiting {
+	w := waiting{within: s.within}
+	w.frames, w.cut = inwards(s.own)
+	return w
+}
+
+// waiting is the chain that ends at s, one of all, with what it waits for.
+func (s *spot) waiting(all *spots) waiting {
+	w := s.chain()
 	if w.frames[0].Line == 0 { // what is inlined is not known: it may await one thing of several
 		return w
 	}
 	w.awaits = s.awaits
-	w.timed = w.awaits != awaitedTimer &&
-		slices.ContainsFunc(all, func(other *spot) bool { return other.timed && begins(s, other, true) })
+	for n := s.own; n != nil && w.awaits != awaitedTimer && !w.timed; n = n.up {
+		of := all.byOwn[n]
+		w.timed = of != nil && of.timed
+	}
 	switch w.awaits {
 	case awaitedMutex:
 		w.of = s.of[0]
@@ -83,7 +129,7 @@ func (s *spot) waiting(all []*spot) waiting {
 		w.of = s.of[1]
 	}
 	for i := range s.atomics {
-		if w.awaits.isAbout(&s.atomics[i]) {
+		if w.awaits.isAbout(s.atomics[i].in.frames) {
 			w.at = append(w.at, s.atomics[i].step)
 		}
 	}
@@ -127,21 +173,21 @@ func isIn(inner []profile.Frame, module string) bool {
 	return slices.ContainsFunc(inner, func(f profile.Frame) bool { return strings.HasPrefix(modulePath(&f), module) })
 }
 
-// isAtomic reports whether p is in an atomic operation.
-func isAtomic(p *place) bool {
-	return len(p.inner) > 0 && strings.HasSuffix(p.inner[len(p.inner)-1].File, atomics)
+// isAtomic reports whether the innermost function is an atomic operation.
+func isAtomic(inner []profile.Frame) bool {
+	return len(inner) > 0 && strings.HasSuffix(inner[len(inner)-1].File, atomics)
 }
 
-// isAbout reports whether a step at p works on what is awaited, by the first of which that is known.
-func (a awaited) isAbout(p *place) bool {
-	module, function := doer(p.inner)
+// isAbout reports whether a step in those functions works on what is awaited, by the first of which that is known.
+func (a awaited) isAbout(inner []profile.Frame) bool {
+	module, function := doer(inner)
 	switch a {
 	case awaitedMutex, awaitedRWLock, awaitedSemaphore, awaitedSend:
 		return module == "sync/batch_semaphore" && function == "poll_acquire"
 	case awaitedOneshot:
 		return module == "sync/oneshot"
 	case awaitedReceive:
-		return module == "sync/task/atomic_waker" && isIn(p.inner, "sync/mpsc/")
+		return module == "sync/task/atomic_waker" && isIn(inner, "sync/mpsc/")
 	case awaitedNotify, awaitedWatch:
 		return module == "sync/notify"
 	case awaitedBroadcast:
@@ -188,23 +234,25 @@ type given struct {
 
 // gives are the steps of t, which drops a task, that give back what others wait for.
 func (b *book) gives(t *trace) (out []given) {
+	callers := b.callers(t)
 	for _, number := range t.gives {
 		if !b.spend(placeCost) {
 			return nil
 		}
-		p := b.place(t, number)
-		if !isAtomic(&p) {
+		s := t.steps[number]
+		in := b.library(b.enter(callers[s.call], s.pc).inner)
+		if !in.atomic {
 			continue
 		}
-		switch module, function := doer(p.inner); {
-		case module == "sync/batch_semaphore" && (slices.Contains(releases, function) || dropsGuard(p.inner)),
-			module == "sync/task/atomic_waker" && slices.ContainsFunc(p.inner, wakesReceiver):
+		switch module, function := doer(in.frames); {
+		case module == "sync/batch_semaphore" && (slices.Contains(releases, function) || dropsGuard(in.frames)),
+			module == "sync/task/atomic_waker" && slices.ContainsFunc(in.frames, wakesReceiver):
 			out = append(out, given{number, true, false})
 		case module == "sync/oneshot" && function == "set_complete":
 			out = append(out, given{number, false, false})
-		case module == "sync/batch_semaphore" && function == "close" && isIn(p.inner, "sync/mpsc/"):
+		case module == "sync/batch_semaphore" && function == "close" && isIn(in.frames, "sync/mpsc/"):
 			out = append(out, given{number, true, false})
-		case module == "runtime/task/state" && isIn(p.inner, "task/join_set"):
+		case module == "runtime/task/state" && isIn(in.frames, "task/join_set"):
 			out = append(out, given{number, true, true})
 		}
 	}

@@ -1,8 +1,6 @@
 package tokio
 
 import (
-	"errors"
-
 	"github.com/fpstack/fpstack/vm/moment"
 )
 
@@ -58,7 +56,7 @@ func (d *dry) runTask(t *task) (o ran, woken way) {
 
 // runAgain runs the few tasks once more of which it is not known what they await: one that finds no budget left in the
 // thread does not come to the branches of a select!.
-func (d *dry) runAgain(tasks []task, out []ran) error {
+func (d *dry) runAgain(c *chains, tasks []task, out []ran) error {
 	var which []int
 	had := map[int]ran{}
 	for i := range out {
@@ -69,7 +67,8 @@ func (d *dry) runAgain(tasks []task, out []ran) error {
 	if len(which) == 0 || len(which) > batch {
 		return nil
 	}
-	err := errors.Join(d.runBatch(tasks, which, out), d.r.chains(d, tasks, out))
+	err := d.runBatch(tasks, which, out)
+	c.find(d.traces, tasks, which, out)
 	for i, o := range had {
 		if len(out[i].chain) == 0 {
 			out[i] = o

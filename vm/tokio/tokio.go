@@ -38,7 +38,7 @@ type Runtime struct {
 	takes   map[mem.Addr]bool   // functions by which the result of a task is asked for
 	names   map[mem.Addr]string // of the futures of tables
 	sites   *sites.Table[profile.Frame, profile.Frame]
-	stacks  map[uint64][]unwind.Frame // of the last Fibers
+	stacks  map[uint64]unwind.Stack // of the last Fibers
 }
 
 // maxSites bounds what is kept of the names of places, bytes.
@@ -79,11 +79,15 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 
 func newRuntime(m *module.Module, image module.Image) *Runtime {
 	r := &Runtime{m: m, image: image, scratch: image.Scratch, budget: image.Budget,
-		names: map[mem.Addr]string{}, sites: sites.NewTable[profile.Frame, profile.Frame](image.Budget, maxSites)}
+		names: map[mem.Addr]string{}, sites: newSites(image.Budget)}
 	if r.scratch == nil {
 		r.scratch = image.Memory
 	}
 	return r
+}
+
+func newSites(b *work.Budget) *sites.Table[profile.Frame, profile.Frame] {
+	return sites.NewTable[profile.Frame, profile.Frame](b, maxSites)
 }
 
 // String names the runtime in messages.
