@@ -105,13 +105,13 @@ var held = map[string]map[string]int{
 		"given 1: awaits a Mutex, held by keeps 1 <- keeps 1": 1,
 	},
 	"sets": {
-		"item 1, unordered 1: awaits a timer":  -1,
-		"item 1, ordered 1: awaits a timer":    -1,
-		"item 1, buffered 1: awaits a timer":   -1,
-		"item 1, few 1: awaits a timer":        -1,
-		"item 1, many 1: awaits a timer":       -1,
-		"spawned 1: awaits a task":             -1,
-		"item 1: awaits a timer for spawned 1": -3,
+		"item 1, unordered 1: awaits a timer":                                    -1,
+		"item 1, ordered 1: awaits a timer":                                      -1,
+		"item 1, buffered 1: awaits a timer":                                     -1,
+		"item 1, few 1: awaits a timer":                                          -1,
+		"item 1, many 1: awaits a timer, and perhaps others of a set of futures": -1,
+		"spawned 1: awaits a task":                                               -1,
+		"item 1: awaits a timer for spawned 1":                                   -3,
 	},
 }
 
@@ -121,7 +121,7 @@ var held = map[string]map[string]int{
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	const n = 2
-	lines := marksOf(t, "held")
+	lines := marksOf(t, "held/main.rs")
 	scenarios := slices.Sorted(maps.Keys(held))
 	for _, program := range harness.With([]string{"held"}, "held-debug") {
 		for _, scheduler := range []string{"current", "multi"} {
@@ -198,7 +198,7 @@ func TestDebugFile(t *testing.T) {
 	harness.Output(t, "strip", "-o", program+".stripped", source)
 	harness.Output(t, "objcopy", "--add-gnu-debuglink="+debug, program+".stripped", program)
 	p := harness.Program{Argv: []string{program, "multi", strconv.Itoa(n), "pool"}, Ready: "ready"}
-	got := told(dump(t, p.Begin(t)), marksOf(t, "held"))
+	got := told(dump(t, p.Begin(t)), marksOf(t, "held/main.rs"))
 	for s, number := range held["pool"] {
 		if number < 0 {
 			number *= -n
@@ -236,14 +236,7 @@ func TestVerdict(t *testing.T) {
 		t.Run(row.scenario, func(t *testing.T) {
 			t.Parallel()
 			pid := startHeld(t, "held", "multi", 12, row.scenario)
-			out, _ := exec.Command(fpstack, "hang", "-f", "json", strconv.Itoa(pid)).Output()
-			var doc struct {
-				Verdict struct{ Kind, Sentence string }
-			}
-			if err := json.Unmarshal(out, &doc); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			v := doc.Verdict
+			v := verdict(t, pid)
 			if v.Kind != row.kind {
 				t.Errorf("%s: %s", v.Kind, v.Sentence)
 			}
@@ -254,4 +247,18 @@ func TestVerdict(t *testing.T) {
 			}
 		})
 	}
+}
+
+// judged is a verdict.
+type judged struct{ Kind, Sentence string }
+
+// verdict is that of hang on a process.
+func verdict(t *testing.T, pid int) judged {
+	t.Helper()
+	out, _ := exec.Command(fpstack, "hang", "-f", "json", strconv.Itoa(pid)).Output()
+	var doc struct{ Verdict judged }
+	if err := json.Unmarshal(out, &doc); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return doc.Verdict
 }

@@ -78,13 +78,13 @@ func read(t *testing.T, arguments ...string) *profile.Dump {
 // marks are those of the source of tasks.
 func marks(t *testing.T) map[string]int {
 	t.Helper()
-	return marksOf(t, "tasks")
+	return marksOf(t, "tasks/main.rs")
 }
 
-// marksOf are the lines of the source of a program that end in "// KIND N", by that.
-func marksOf(t *testing.T, program string) map[string]int {
+// marksOf are the lines of a source in testdata/rust that end in "// KIND N", by that.
+func marksOf(t *testing.T, source string) map[string]int {
 	t.Helper()
-	f, err := os.Open(filepath.Join("../../testdata/rust", program, "main.rs"))
+	f, err := os.Open(filepath.Join("../../testdata/rust", source))
 	if err != nil {
 		t.Fatal(err)
 	}

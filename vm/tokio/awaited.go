@@ -1,6 +1,7 @@
 package tokio
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fpstack/fpstack/profile"
@@ -46,19 +47,51 @@ var modules = []struct {
 	{"signal/", awaitedSignal}, {"process/", awaitedProcess},
 }
 
+// kindOf is what a function of that module of tokio waits for.
+func kindOf(module string) awaited {
+	for _, m := range modules {
+		if module != "" && strings.HasPrefix(module, m.prefix) {
+			return m.is
+		}
+	}
+	return awaitedUnknown
+}
+
 // awaits is what functions of libraries wait for, outermost first, and whether one takes or gives permits.
 func awaits(inner []profile.Frame) (a awaited, permits bool) {
 	for i := range inner {
 		at := modulePath(&inner[i])
 		permits = permits || strings.HasPrefix(at, "sync/batch_semaphore")
-		for _, m := range modules {
-			if at != "" && strings.HasPrefix(at, m.prefix) {
-				a = max(a, m.is)
-				break
-			}
-		}
+		a = max(a, kindOf(at))
 	}
 	return a, permits
+}
+
+// limit is the module of what gives up a future after a time.
+const limit = "time/timeout"
+
+// support are modules of tokio that poll futures of others, or look whether a task may go on.
+var support = []string{limit, "task/coop", "runtime/coop", "coop", "macros/", "future/"}
+
+// futureIn is how many of those functions, outermost first, lead to the future that they poll, and whether it is known
+// what that waits for; 0 for none.
+func futureIn(inner []profile.Frame) (depth int, known bool) {
+	limited := false
+	for i := range inner {
+		module, f := modulePath(&inner[i]), &inner[i]
+		supports := slices.ContainsFunc(support, func(s string) bool { return strings.HasPrefix(module, s) })
+		limited = limited || module == limit
+		switch kind := kindOf(module); {
+		case supports:
+		case kind == awaitedTimer && limited:
+			return 0, false
+		case kind != awaitedUnknown:
+			return i + 1, true
+		case !isOfRust(f) && strings.HasPrefix(lastName(f.Func), "poll"):
+			depth = i + 1
+		}
+	}
+	return depth, false
 }
 
 // add adds what functions of libraries wait for.

@@ -18,6 +18,16 @@ type function struct {
 // node is a function with those that have led to it. Two of the same functions are one.
 type node struct{ link }
 
+// isIn reports whether outer is among the functions that n ends.
+func (n *node) isIn(outer *node) bool {
+	for ; n != nil; n = n.up {
+		if n == outer {
+			return true
+		}
+	}
+	return false
+}
+
 type link struct {
 	up *node // nil for the outermost
 	is *function
@@ -37,9 +47,12 @@ type book struct {
 	functions map[functionKey]*function
 	nodes     map[link]*node
 	libraries map[*node]*library
-	traces    int // so many are named
+	left      map[scopeNodes]bool // from where the trace at hand has gone on into functions of the program
+	traces    int                 // so many are named
 	err       error
 }
+
+type scopeNodes struct{ own, inner *node }
 
 type functionKey struct {
 	name, file string
@@ -48,7 +61,8 @@ type functionKey struct {
 
 func (r *Runtime) newBook() *book {
 	return &book{r: r, at: map[mem.Addr][]*function{}, functions: map[functionKey]*function{},
-		nodes: map[link]*node{}, libraries: map[*node]*library{}}
+		nodes: map[link]*node{}, libraries: map[*node]*library{},
+		left: map[scopeNodes]bool{}}
 }
 
 // name names all places of those traces that are new at once: the tables of a module are read once for all of them.
@@ -123,10 +137,22 @@ func (b *book) enter(s scope, a mem.Addr) scope {
 			s.within = s.within || s.own == nil && f.foreign
 			s.inner = b.node(s.inner, f)
 		case s.own == nil || !isPartOf(&f.Frame, &s.own.is.Frame):
+			if s.own != nil && s.inner != nil {
+				b.left[scopeNodes{s.own, s.inner}] = true
+			}
 			s.own, s.inner = b.node(s.own, f), nil
 		}
 	}
 	return s
+}
+
+// plainLeft is left without lines.
+func (b *book) plainLeft() map[scopeNodes]bool {
+	out := map[scopeNodes]bool{}
+	for at := range b.left {
+		out[scopeNodes{at.own, b.plain(at.inner, len(b.library(at.inner).frames))}] = true
+	}
+	return out
 }
 
 // callers are what the calls of t were made in, by their numbers.
@@ -160,6 +186,10 @@ type library struct {
 	awaits  awaited
 	permits bool      // one takes or gives permits of a semaphore
 	of      [2]string // the types that a Mutex and a RwLock guard, as their generic arguments have them
+	// future is the function, without lines, of the future that they poll: the outermost that is known, or the innermost
+	// that has such a name. It is nil for none, as where a time limit is looked at.
+	future *node
+	known  bool
 }
 
 // library is what the functions that n ends are about.
@@ -179,8 +209,28 @@ func (b *book) library(n *node) *library {
 	for i, module := range [...]string{"sync/mutex", "sync/rwlock"} {
 		l.of[i] = guarded(l.frames, module)
 	}
+	if depth, known := futureIn(l.frames); depth > 0 {
+		l.future, l.known = b.plain(n, depth), known
+	}
 	b.libraries[n] = l
 	return l
+}
+
+// plain are the outermost functions of n, so many, without lines; and without files where their names tell: what the
+// compiler has made of code of several files may have the line of any of them.
+func (b *book) plain(n *node, depth int) (p *node) {
+	var all []*function
+	for ; n != nil; n = n.up {
+		all = append(all, n.is)
+	}
+	for _, f := range slices.Backward(all[len(all)-depth:]) {
+		plain := f.Frame
+		if plain.Line = 0; !plain.Inlined {
+			plain.File = ""
+		}
+		p = b.node(p, b.function(plain))
+	}
+	return p
 }
 
 // maxFrames bounds the functions of a chain that are shown.

@@ -74,6 +74,7 @@ type dry struct {
 	seen    steps
 	most    int                   // instructions of the run at hand
 	wakers  []waker               // that were dropped
+	unwoken bool                  // more were, or may have been
 	drops   map[mem.Addr]bool     // functions that were called, by whether they drop a waker
 	recent  [recentReads]mem.Addr // where was read last
 	held    int64                 // bytes of traces that the budget has given
@@ -222,8 +223,7 @@ func (d *dry) returned() {
 
 // way is what a run has shown.
 type way struct {
-	trace   int      // -1 for none
-	waits   mem.Addr // the task whose result was asked for last, 0 for none
+	trace   int // -1 for none
 	touched []touch
 }
 
@@ -232,6 +232,7 @@ type touch struct {
 	step   int
 	at     mem.Addr
 	atomic bool // it was read and written as one
+	takes  bool // it is the task whose result is asked for
 }
 
 // poll runs what polls task t, as if it had been woken.
@@ -260,7 +261,7 @@ func (d *dry) drop(t *task) (way, error) {
 	}
 	d.frees = true
 	w, err := d.run()
-	d.frees = false
+	d.frees, d.unwoken = false, d.unwoken || err != nil
 	if refused := d.r.budget.Refusal(); err != nil && errors.Is(err, refused) {
 		return way{trace: -1}, err
 	}
@@ -278,7 +279,7 @@ func (d *dry) drop(t *task) (way, error) {
 func (d *dry) begin(t *task, function mem.Addr, state uint64) error {
 	m := &d.machine
 	m.Forget()
-	d.heap, d.wakers, d.recent, d.most = bump{}, nil, [recentReads]mem.Addr{}, maxSteps
+	d.heap, d.wakers, d.unwoken, d.recent, d.most = bump{}, nil, false, [recentReads]mem.Addr{}, maxSteps
 	m.FSBase = uint64(d.thread)
 	clear(d.pages)
 	if b, ok := d.moment.Bytes(t.at, headerSize); !ok || order.Uint64(b[headerState:]) != t.state {
@@ -313,12 +314,12 @@ func (d *dry) run() (w way, err error) {
 			return w, d.r.budget.Refusal()
 		}
 		s := step{d.inside(), mem.Addr(m.PC)}
-		if w.waits == 0 && d.r.takes[s.pc] {
-			w.waits = mem.Addr(m.R[emulate.RDI])
-		}
 		first := d.seen.add(s)
 		if first {
 			d.at.steps = append(d.at.steps, s)
+		}
+		if first && d.r.takes[s.pc] {
+			w.touched = append(w.touched, touch{len(d.at.steps) - 1, mem.Addr(m.R[emulate.RDI]), false, true})
 		}
 		if err := m.Step(); err != nil {
 			return w, err
@@ -331,7 +332,7 @@ func (d *dry) run() (w way, err error) {
 			d.recent[n%recentReads] = at
 		}
 		if first && !d.local.Holds(at) && d.writable(uint64(at), 1) {
-			w.touched = append(w.touched, touch{len(d.at.steps) - 1, at, m.Atomic})
+			w.touched = append(w.touched, touch{len(d.at.steps) - 1, at, m.Atomic, false})
 		}
 	}
 	return w, nil

@@ -52,17 +52,69 @@ type ran struct {
 	moved bool       // what that has read was not the same
 	held  []mem.Addr // what the task has, that others wait for
 	set   []mem.Addr // tasks that it has in a set
+	// unwoken says that it may have more futures in a set than were woken.
+	unwoken bool
+}
+
+// wait is one thing that a task waits for.
+type wait struct {
+	*waiting
+	object mem.Addr // where it lies, 0 if that is not known
+}
+
+// maxBranches bounds the things that one task is said to wait for.
+const maxBranches = 64
+
+// waits are the things that a task waits for, and whether there are more. At one place those of a kind are one, unless
+// it is known that they lie in different places: of those it may be that a function is told from itself.
+func (r *ran) waits() (out []wait, more bool) {
+	type kind struct {
+		at     *node
+		awaits awaited
+	}
+	last := map[kind]int{} // in out
+	for i := range r.chain {
+		c := &r.chain[i]
+		objects := c.objects(r.touched)
+		if len(objects) == 0 {
+			objects = []mem.Addr{0}
+		}
+		for _, object := range objects {
+			k := kind{c.at, c.awaits}
+			had, ok := last[k]
+			switch {
+			case ok && (object == 0 || slices.ContainsFunc(out, func(w wait) bool {
+				return w.object == object && w.at == c.at && w.awaits == c.awaits
+			})):
+				continue
+			case ok && out[had].object == 0:
+				out[had] = wait{c, object}
+				continue
+			case len(out) == maxBranches:
+				return out, true
+			}
+			last[k], out = len(out), append(out, wait{c, object})
+		}
+	}
+	return out, false
 }
 
 // awaited are the tasks that it waits for: all of a set, if it waits for one of that.
-func (r *ran) awaited() []mem.Addr {
-	switch {
-	case r.waits == 0 && (len(r.chain) != 1 || r.chain[0].awaits != awaitedTask):
-		return nil
-	case len(r.set) == 0 || len(r.chain) != 1:
-		return []mem.Addr{r.waits}
+func (r *ran) awaited() (out []mem.Addr) {
+	asks := false
+	for _, t := range r.touched {
+		if t.takes && !slices.Contains(out, t.at) {
+			out = append(out, t.at)
+		}
 	}
-	return r.set
+	for i := range r.chain {
+		asks = asks || r.chain[i].awaits == awaitedTask
+	}
+	isOfSet := func(at mem.Addr) bool { return slices.Contains(r.set, at) }
+	if len(r.set) == 0 || !asks || len(out) > 0 && !slices.ContainsFunc(out, isOfSet) {
+		return out
+	}
+	return append(slices.DeleteFunc(out, isOfSet), r.set...)
 }
 
 // nowhere is a task of which no run has shown anything.
@@ -275,41 +327,46 @@ func (w *listing) task(t *task, run *ran, awaitedBy []uint64) {
 		w.nameless(t, run, f)
 		return
 	}
-	shared := len(run.chain[0].frames)
-	w.waits(&f, &run.chain[0], run, t.id)
-	if run.chain[0].frames[0].Line == 0 {
+	all, more := run.waits()
+	shared := common(all)
+	if w.waits(&f, &all[0], t.id); all[0].frames[0].Line == 0 {
 		f.State = "where it waits is not known: there are no line tables"
 	}
-	if len(run.chain) > 1 {
-		shared = common(run.chain)
+	if len(all) > 1 {
 		f.State, f.Wait, f.Object, f.HeldBy, f.Timed = "awaits other async calls", snapshot.FiberFuture, 0, nil, false
+	}
+	if more {
+		f.State += fmt.Sprintf(", of which %d are shown", len(all))
+	}
+	if run.unwoken {
+		f.State += ", and perhaps others of a set of futures"
 	}
 	if t.state&stateNotified != 0 {
 		f.State, f.Wait = "ready to run", snapshot.FiberRuns
 	}
-	outer := slices.Clone(run.chain[0].frames[len(run.chain[0].frames)-shared:])
-	cut, future := len(run.chain) == 1 && run.chain[0].cut, profile.Frame{Func: w.r.future(t.vtable)}
+	outer := slices.Clone(all[0].frames[len(all[0].frames)-shared:])
+	cut, future := len(all) == 1 && all[0].cut, profile.Frame{Func: w.r.future(t.vtable)}
 	switch n := len(outer); {
 	case n == 0:
 		outer = append(outer, future)
-	case strings.HasPrefix(outer[n-1].Func, "{") && !cut && !run.chain[0].within && !isLibrary(&future):
+	case strings.HasPrefix(outer[n-1].Func, "{") && !cut && !all[0].within && !isLibrary(&future):
 		outer[n-1].Func = future.Func // inlined: the name of the future is that of its outermost function
 	}
 	w.r.stacks[t.id] = w.stack(outer, cut)
 	w.out = append(w.out, f)
-	if len(run.chain) > 1 {
-		for _, c := range run.chain {
-			w.branch(t, &c, run, shared)
+	if len(all) > 1 {
+		for i := range all {
+			w.branch(t, &all[i], shared)
 		}
 	}
 }
 
-// branch adds one of several chains that t waits in, without what they share: each waits by itself.
-func (w *listing) branch(t *task, c *waiting, run *ran, shared int) {
+// branch adds one of several things that t waits for, without what the chains share: each waits by itself.
+func (w *listing) branch(t *task, c *wait, shared int) {
 	w.more++
 	w.r.stacks[w.more] = w.stack(c.frames[:len(c.frames)-shared], c.cut)
 	f := snapshot.Fiber{Kind: profile.AsyncCall, ID: w.more, AwaitedBy: []uint64{t.id}}
-	w.waits(&f, c, run, t.id)
+	w.waits(&f, c, t.id)
 	w.out = append(w.out, f)
 }
 
@@ -343,12 +400,16 @@ func (w *listing) stack(all []profile.Frame, cut bool) unwind.Stack {
 	return s
 }
 
-// common is how many functions all chains have in common, counted from the outermost.
-func common(all []waiting) (n int) {
-	if slices.ContainsFunc(all, func(w waiting) bool { return w.cut }) {
+// common is how many functions all chains have in common, counted from the outermost: of several not the innermost of
+// one, which is where that waits.
+func common(all []wait) (n int) {
+	if len(all) == 1 {
+		return len(all[0].frames)
+	}
+	if slices.ContainsFunc(all, func(w wait) bool { return w.cut }) {
 		return 0
 	}
-	at := func(w *waiting, n int) *profile.Frame { return &w.frames[len(w.frames)-1-n] }
+	at := func(w *wait, n int) *profile.Frame { return &w.frames[len(w.frames)-1-n] }
 	for ; ; n++ {
 		for i := range all {
 			if n >= len(all[i].frames)-1 || *at(&all[i], n) != *at(&all[0], n) {

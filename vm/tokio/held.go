@@ -8,18 +8,16 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 )
 
-// waits says of f, of the task with that id, what chain c of it waits for: which object that is, and who has it.
-func (w *listing) waits(f *snapshot.Fiber, c *waiting, run *ran, id uint64) {
-	f.State, f.Wait, f.Timed = c.awaits.text(), c.awaits.wait(), c.timed
+// waits says of f, of the task with that id, what it waits for: which object that is, and who has it.
+func (w *listing) waits(f *snapshot.Fiber, c *wait, id uint64) {
+	f.State, f.Wait, f.Timed, f.Object = c.awaits.text(), c.awaits.wait(), c.timed, uint64(c.object)
 	if c.of != "" {
 		f.State += "<" + c.of + ">"
 	}
 	if c.awaits == awaitedTask {
-		f.Object = uint64(run.waits)
 		return
 	}
-	object := c.object(run.touched)
-	f.Object, f.HeldBy = uint64(object), w.has[object]
+	f.HeldBy = w.has[c.object]
 	switch n := len(f.HeldBy); {
 	case slices.Contains(f.HeldBy, id):
 		f.State += ", held by itself"

@@ -1,7 +1,6 @@
 package tokio
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -16,124 +15,10 @@ import (
 // atomics is where the standard library has atomic operations.
 const atomics = "/sync/atomic.rs"
 
-// spot is a place in the program's own code, with what the steps there have shown.
-type spot struct {
-	own     *node
-	within  bool
-	last    int       // step
-	awaits  awaited   // what the functions of libraries wait for that were called
-	timed   bool      // one of them waits for a time
-	of      [2]string // as that of a library
-	atomics []atomic
-}
-
-// atomic is a step that is an atomic operation.
+// atomic is a step that is an atomic operation, or takes the result of a task.
 type atomic struct {
 	step int
 	in   *library
-}
-
-// spots are those of a trace, in the order in which it came to them.
-type spots struct {
-	all   []*spot
-	byOwn map[*node]*spot
-}
-
-// at is the spot of a step that is in s.
-func (a *spots) at(s *scope, step int) *spot {
-	if a.byOwn == nil {
-		a.byOwn = map[*node]*spot{}
-	}
-	at := a.byOwn[s.own]
-	if at == nil {
-		at = &spot{own: s.own, within: s.within}
-		a.byOwn[s.own] = at
-		a.all = append(a.all, at)
-	}
-	at.last = step
-	return at
-}
-
-// ends are the spots from which the program went no deeper.
-func (a *spots) ends() (out []*spot) {
-	passed := map[*node]bool{}
-	for _, s := range a.all {
-		for n := s.own.up; n != nil && !passed[n]; n = n.up {
-			passed[n] = true
-		}
-	}
-	for _, s := range a.all {
-		if !passed[s.own] {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// last is the chain of a task that waits for what is inlined without a trace: the line is where it goes last.
-func (a *spots) last() (out []waiting) {
-	type anyLine struct {
-		up         *node
-		name, file string
-	}
-	passed, seen := map[anyLine]bool{}, map[*node]bool{}
-	at := func(n *node) anyLine { return anyLine{n.up, n.is.Func, n.is.File} }
-	for _, s := range a.all {
-		for n := s.own.up; n != nil && !seen[n]; n = n.up {
-			passed[at(n)], seen[n] = true, true
-		}
-	}
-	slices.SortStableFunc(a.all, func(x, y *spot) int { return cmp.Compare(x.last, y.last) })
-	for _, s := range a.all {
-		if !passed[at(s.own)] && (len(out) == 0 || s.own.is.Line != 0) {
-			out = []waiting{s.chain()}
-		}
-	}
-	return out
-}
-
-// polls takes what a step shows where a future is polled.
-func (s *spot) polls(in *library, step int) {
-	s.awaits.add(in)
-	s.timed = s.timed || in.timed
-	for i := range in.of {
-		s.of[i] = cmp.Or(s.of[i], in.of[i])
-	}
-	if in.atomic {
-		s.atomics = append(s.atomics, atomic{step, in})
-	}
-}
-
-// chain is the chain that ends at s.
-func (s *spot) chain() waiting {
-	w := waiting{within: s.within}
-	w.frames, w.cut = inwards(s.own)
-	return w
-}
-
-// waiting is the chain that ends at s, one of all, with what it waits for.
-func (s *spot) waiting(all *spots) waiting {
-	w := s.chain()
-	if w.frames[0].Line == 0 { // what is inlined is not known: it may await one thing of several
-		return w
-	}
-	w.awaits = s.awaits
-	for n := s.own; n != nil && w.awaits != awaitedTimer && !w.timed; n = n.up {
-		of := all.byOwn[n]
-		w.timed = of != nil && of.timed
-	}
-	switch w.awaits {
-	case awaitedMutex:
-		w.of = s.of[0]
-	case awaitedRWLock:
-		w.of = s.of[1]
-	}
-	for i := range s.atomics {
-		if w.awaits.isAbout(s.atomics[i].in.frames) {
-			w.at = append(w.at, s.atomics[i].step)
-		}
-	}
-	return w
 }
 
 func isTimed(f profile.Frame) bool { return strings.HasPrefix(modulePath(&f), "time/") }
@@ -194,8 +79,19 @@ func (a awaited) isAbout(inner []profile.Frame) bool {
 		return module == "sync/broadcast"
 	case awaitedSocket, awaitedConnection:
 		return module == "runtime/io/scheduled_io"
+	case awaitedTask:
+		return true
 	}
 	return false
+}
+
+// works reports whether steps are known that work on what is awaited.
+func (a awaited) works() bool {
+	switch a {
+	case awaitedUnknown, awaitedTimer, awaitedBarrier, awaitedSignal, awaitedProcess:
+		return false
+	}
+	return true
 }
 
 // needsAtomic reports whether what is awaited is known by an operation that reads and writes it as one.
@@ -215,14 +111,21 @@ func guarded(inner []profile.Frame, module string) string {
 	return ""
 }
 
-// object is where what a chain waits for lies: the first of its operations is on the lock of it, or on its state.
-func (w *waiting) object(touched []touch) mem.Addr {
+// objects are where that lies which a chain waits for: the first of its operations is on the lock of it, or on its
+// state. There are several where the same operation was on several things, as in a select! of two channels. Of tasks
+// they are those whose results were asked for.
+func (w *waiting) objects(touched []touch) (out []mem.Addr) {
+	var first *library
 	for _, t := range touched {
-		if (t.atomic || !w.awaits.needsAtomic()) && slices.Contains(w.at, t.step) {
-			return t.at
+		i := slices.IndexFunc(w.works, func(a atomic) bool { return a.step == t.step })
+		switch {
+		case i < 0 || slices.Contains(out, t.at):
+		case w.awaits == awaitedTask && t.takes,
+			w.awaits != awaitedTask && (t.atomic || !w.awaits.needsAtomic()) && (first == nil || first == w.works[i].in):
+			first, out = w.works[i].in, append(out, t.at)
 		}
 	}
-	return 0
+	return out
 }
 
 // given is a step by which something is given back that others wait for.

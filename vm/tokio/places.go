@@ -14,9 +14,11 @@ type waiting struct {
 	cut    bool // there are more than are shown: the outer ones are missing
 	within bool // as that of its scope
 	awaits awaited
-	of     string // the type of what a lock guards, "" if it is not known
-	timed  bool   // a timer lets it go on, too
-	at     []int  // the steps of the trace that are about what is awaited
+	of     string   // the type of what a lock guards, "" if it is not known
+	timed  bool     // a timer lets it go on, too
+	first  int      // the first step of the trace that polls it
+	at     *node    // the place
+	works  []atomic // the steps that are about what is awaited
 }
 
 // isPartOf reports whether f is a closure that a macro has made at the place where it stands: as select! does.
@@ -36,12 +38,17 @@ var libraries = []string{"tokio", "core", "std", "alloc", "mio", "futures", "fut
 // isLibrary reports whether f is of a library: of those that cargo has fetched, and of Rust itself.
 func isLibrary(f *profile.Frame) bool {
 	if f.File != "" {
-		return strings.Contains(f.File, "/registry/src/") || strings.HasPrefix(f.File, "/rustc/") ||
-			strings.Contains(f.File, "/rustlib/src/") || strings.Contains(f.File, "/git/checkouts/") ||
-			strings.Contains(f.File, "/vendor/") || strings.HasPrefix(f.File, "library/")
+		return isOfRust(f) || strings.Contains(f.File, "/registry/src/") ||
+			strings.Contains(f.File, "/git/checkouts/") || strings.Contains(f.File, "/vendor/")
 	}
 	crate, _, ok := strings.Cut(strings.TrimLeft(f.Func, "<&*("), "::")
 	return !ok || slices.Contains(libraries, crate)
+}
+
+// isOfRust reports whether the file of f is one of Rust's own libraries.
+func isOfRust(f *profile.Frame) bool {
+	return strings.HasPrefix(f.File, "/rustc/") || strings.Contains(f.File, "/rustlib/src/") ||
+		strings.HasPrefix(f.File, "library/")
 }
 
 // isForeign reports whether f, of a library, is neither of tokio nor of Rust itself.
@@ -55,6 +62,7 @@ func isForeign(f *profile.Frame) bool {
 // place alone, so that places are told apart by their lines, too: names of inlined functions may be the same.
 func (b *book) waits(t *trace, ready bool) []waiting {
 	var polled, all spots
+	clear(b.left)
 	callers := b.callers(t)
 	for number, s := range t.steps {
 		if !b.spend(placeCost) {
@@ -65,28 +73,23 @@ func (b *book) waits(t *trace, ready bool) []waiting {
 			continue
 		}
 		if inner := b.library(at.inner); inner.polls {
-			polled.at(&at, number).polls(inner, number)
+			polled.at(&at, number).polls(inner, number, b.r.takes[s.pc])
 		} else {
 			all.at(&at, number)
 		}
 	}
 	if len(polled.all) == 0 {
-		return all.last()
+		return all.lastChain()
 	}
-	var out []waiting
-	for _, s := range polled.ends() {
-		if out = append(out, s.waiting(&polled)); ready || len(out) == maxBranches {
-			break
-		}
+	out := polled.waitings(b.plainLeft())
+	if ready {
+		out = out[:min(1, len(out))]
 	}
 	return out
 }
 
 // placeCost is what it takes to tell where a step or a call was, in steps of the budget.
 const placeCost = 200
-
-// maxBranches bounds the chains of one task.
-const maxBranches = 64
 
 // polls reports whether f is a function that polls a future, or the future of an async function.
 func polls(f profile.Frame) bool {

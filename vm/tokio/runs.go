@@ -48,6 +48,7 @@ func (d *dry) runTask(t *task) (o ran, woken way) {
 		o.drop, _ = d.drop(t)
 	}
 	if d.moment.Part(); o.drop.trace >= 0 && len(d.wakers) > 0 {
+		o.unwoken = d.unwoken
 		woken, _ = d.pollWoken(t, d.wakers)
 	}
 	d.moment.Part()

@@ -33,7 +33,7 @@ const (
 func (d *dry) dropped() {
 	pc := mem.Addr(d.machine.PC)
 	i := slices.IndexFunc(d.recent[:], func(at mem.Addr) bool { return at != 0 && d.functionAt(at) == pc })
-	if i < 0 || d.writable(uint64(d.recent[i]), 1) || len(d.wakers) == maxWakers {
+	if i < 0 || d.writable(uint64(d.recent[i]), 1) {
 		return
 	}
 	is, known := d.drops[pc]
@@ -43,7 +43,11 @@ func (d *dry) dropped() {
 	}
 	table := d.recent[i] - dropWaker*wordSize
 	w := waker{d.machine.R[emulate.RDI], d.functionAt(table + wakeByRef*wordSize)}
-	if is && d.functionAt(table) != 0 && w.wake != 0 && !slices.Contains(d.wakers, w) {
+	switch {
+	case !is || d.functionAt(table) == 0 || w.wake == 0 || slices.Contains(d.wakers, w):
+	case len(d.wakers) == maxWakers:
+		d.unwoken = true
+	default:
 		d.wakers = append(d.wakers, w)
 	}
 }
