@@ -186,8 +186,8 @@ type library struct {
 	awaits  awaited
 	permits bool      // one takes or gives permits of a semaphore
 	of      [2]string // the types that a Mutex and a RwLock guard, as their generic arguments have them
-	// future is the function, without lines, of the future that they poll: the outermost that is known, or the innermost
-	// that has such a name. It is nil for none, as where a time limit is looked at.
+	// future is the function, without lines, of the future that they poll: the outermost that is known, or the
+	// innermost that has such a name. It is nil for none, as where a time limit is looked at.
 	future *node
 	known  bool
 }

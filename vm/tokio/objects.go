@@ -121,7 +121,8 @@ func (w *waiting) objects(touched []touch) (out []mem.Addr) {
 		switch {
 		case i < 0 || slices.Contains(out, t.at):
 		case w.awaits == awaitedTask && t.takes,
-			w.awaits != awaitedTask && (t.atomic || !w.awaits.needsAtomic()) && (first == nil || first == w.works[i].in):
+			w.awaits != awaitedTask && (t.atomic || !w.awaits.needsAtomic()) &&
+				(first == nil || first == w.works[i].in):
 			first, out = w.works[i].in, append(out, t.at)
 		}
 	}
