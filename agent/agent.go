@@ -95,10 +95,12 @@ type Options struct {
 	Follower Follower
 	Choice   Choice
 	Stores   []Store
+	// AsyncCounter counts async calls of targets within a part of Budget, nil: nobody does.
+	AsyncCounter AsyncCounter
 
 	// Interval is how long a profile is.
 	Interval time.Duration
-	Budget   float64 // share of a CPU that all of it may take, for reports
+	Budget   float64 // share of a CPU that all of it may take, 0: any; it is the Recorder that keeps to it
 	// StuckAfter is when it ends if no round of samples was made, 0: never.
 	StuckAfter time.Duration
 
@@ -237,6 +239,9 @@ func (a *Agent) record(ctx context.Context, end context.CancelCauseFunc) <-chan 
 	using.Go(func() { a.watch(ctx, end) })
 	using.Go(func() { a.follow(ctx) })
 	using.Go(func() { a.cutAtIntervals(ctx) })
+	if a.opt.AsyncCounter != nil {
+		using.Go(func() { a.countAsync(ctx) })
+	}
 	recorded := make(chan struct{})
 	go func() {
 		using.Wait()

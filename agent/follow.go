@@ -17,6 +17,7 @@ type target struct {
 	since         time.Time
 	who           perprocess.Identity
 	intervals     int // that ended since it did
+	async         asyncCount
 }
 
 // refusal is why a process is not followed, until it is tried again.
@@ -206,6 +207,9 @@ func (a *Agent) renew(t *target, c *choose.Chosen) {
 	who := a.opt.Identify(c)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if t.Program != c.Program {
+		t.async = asyncCount{}
+	}
 	t.Chosen, t.who = *c, who
 }
 

@@ -88,8 +88,34 @@ func (r *Report) WriteMetrics(w io.Writer) error {
 	for _, s := range r.Stores {
 		p.value("store_trouble", truth(s.Trouble != nil), "store", s.Name)
 	}
+	p.async(r.Async)
 	_, err := w.Write(p.b.Bytes())
 	return err
+}
+
+// async writes what was counted of processes.
+func (p *page) async(all []AsyncReport) {
+	if len(all) == 0 {
+		return
+	}
+	for _, m := range []struct {
+		name, help string
+		of         func(n *AsyncReport) float64
+	}{
+		{"async_calls", "Async calls that wait, by the last count.",
+			func(n *AsyncReport) float64 { return float64(n.Waiting) }},
+		{"async_calls_abandoned", "Async calls that nothing can let go on as far as is seen, by the last count.",
+			func(n *AsyncReport) float64 { return float64(n.Abandoned) }},
+		{"async_calls_whole", "1 if the last count lacks none.",
+			func(n *AsyncReport) float64 { return truth(n.Whole) }},
+		{"async_calls_counted_seconds", "When the last count was made, seconds since 1970.",
+			func(n *AsyncReport) float64 { return float64(n.At.UnixMilli()) / 1000 }},
+	} {
+		p.metric(m.name, "gauge", m.help)
+		for i := range all {
+			p.value(m.name, m.of(&all[i]), "pid", strconv.Itoa(all[i].PID), "service", all[i].Service)
+		}
+	}
 }
 
 func truth(is bool) float64 {

@@ -24,6 +24,7 @@ type Report struct {
 	Budget    float64        // what Share may be, 0: anything
 	Stores    []StoreReport
 	Trouble   error // why the last profile could not be made, nil if it was
+	Async     []AsyncReport
 }
 
 // StoreReport is what became of profiles for one store.
@@ -40,7 +41,8 @@ func (a *Agent) Report() Report {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := Report{Since: a.begun, Intervals: a.intervals, Counts: counts, LeftOut: maps.Clone(a.leftOut), CPU: cpu,
-		Share: a.share, Memory: memory, Trouble: a.trouble, Budget: a.opt.Budget}
+		Share: a.share, Memory: memory, Trouble: a.trouble, Budget: a.opt.Budget,
+		Async: a.asyncReports()}
 	for _, t := range counts.Targets {
 		r.Threads += t.Threads
 	}

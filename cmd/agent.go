@@ -33,6 +33,7 @@ type agentOptions struct {
 	metrics    string
 	metricsAny bool
 	quiet      bool
+	asyncCalls bool
 
 	rules, exclude []choose.Rule
 	relabel        []*perprocess.Relabel
@@ -100,6 +101,7 @@ func (o *agentOptions) register(f *pflag.FlagSet) {
 	o.pushOptions.registerSpool(f)
 	f.StringVar(&o.metrics, "metrics", "", "serve metrics for Prometheus at this `ADDRESS`, as 127.0.0.1:9405")
 	f.BoolVar(&o.metricsAny, "metrics-any-host", false, "let --metrics be an address that other machines reach")
+	f.BoolVar(&o.asyncCalls, "async-calls", false, "count the async calls of each process that wait, for --metrics")
 	f.Var((*seconds)(&o.stuckAfter), "stuck-after",
 		"exit with status 75 if the agent makes no progress for this `TIME`")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no status lines, only errors")

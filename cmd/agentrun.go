@@ -134,6 +134,9 @@ func (a *agentRun) agentOptions(o *agentOptions, r *sampler.Recorder, stores *ou
 			a.progress.clear()
 			fmt.Fprintf(a.stderr, "fpstack: %s\n", text.Message(line))
 		}}
+	if o.asyncCalls {
+		opt.AsyncCounter = &asyncCounter{a.app, o.namingOptions}
+	}
 	for _, s := range stores.all {
 		opt.Stores = append(opt.Stores, agent.Store{Name: s.Target().String(), Outlet: s, Accountant: s})
 	}

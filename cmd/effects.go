@@ -64,7 +64,7 @@ var rules = map[string][]rule{
 		{options: "push-header push-token-file push-ca", only: "push", why: "no store is examined"},
 	}),
 	"agent": slices.Concat(sampleRules, []rule{
-		{options: "metrics-any-host", only: "metrics", why: "no metrics are served"},
+		{options: "metrics-any-host async-calls", only: "metrics", why: "no metrics are served"},
 	}),
 }
 

@@ -31,7 +31,8 @@ type Options struct {
 	Fibers    Fibers
 	Locals    bool // the local variables of frames too, where a runtime knows them
 
-	uncopied bool // nothing of the process as a whole was copied
+	// Uncopied says that nothing of the process as a whole is copied: fibers that take that are not listed.
+	Uncopied bool
 }
 
 // Walk walks the stacks of one process. It is for one goroutine at a time.

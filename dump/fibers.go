@@ -59,7 +59,7 @@ func (w *fiberWalk) open(runtimes *vm.Process, opt *Options) {
 	}
 	for _, l := range runtimes.FiberListers() {
 		kind := l.FiberKind()
-		if _, copies := l.(snapshot.ProcessCopier); copies && opt.uncopied {
+		if _, copies := l.(snapshot.ProcessCopier); copies && opt.Uncopied {
 			continue
 		}
 		switch present, err := l.OpenFibers(); {
@@ -92,6 +92,22 @@ func (w *fiberWalk) list(snap *snapshot.Snapshot) map[int]mem.Span[mem.Addr] {
 		}
 	}
 	return stacks
+}
+
+// Fibers lists the fibers of the process that snap shows, without their stacks, in the place of [Walk.Batch]. has is
+// false where no runtime of the process has any. An error says which may be missing.
+func (w *Walk) Fibers(snap *snapshot.Snapshot) (fibers []snapshot.Fiber, has bool, err error) {
+	w.begin(snap)
+	before := len(snap.Problems)
+	w.fibers.list(snap)
+	errs := []error{w.runtimes.Err()}
+	for _, missing := range slices.Concat(w.fibers.notes, snap.Problems[before:]) {
+		errs = append(errs, errors.New(missing))
+	}
+	for _, kind := range slices.Sorted(gomaps.Keys(w.fibers.refused)) {
+		errs = append(errs, w.fibers.refused[kind])
+	}
+	return w.fibers.fibers, len(w.fibers.listers)+len(w.fibers.refused) > 0, errors.Join(errs...)
 }
 
 // walk walks the stacks of the fibers that were listed: walk one of them, kept hears of each that is kept, with its

@@ -96,7 +96,7 @@ func (r *Replayer) walk(first *snapshot.Snapshot) (*Walk, *memory) {
 		return r.open(&first.Files[i])
 	}, Path: memory.open, Search: memory.search, Replayed: true}
 	opt := r.opt
-	opt.uncopied = len(first.Whole) == 0
+	opt.Uncopied = len(first.Whole) == 0
 	return New(first.Maps, image, opt), memory
 }
 

@@ -35,6 +35,19 @@ type Identity struct {
 	Labels    []otlp.Attribute // of this process alone; a service.name among them is its
 }
 
+// Called is the name of the service as far as id has it: "" if it does not.
+func (id *Identity) Called() string {
+	for _, a := range id.Labels {
+		if a.Key == "service.name" {
+			return a.Value
+		}
+	}
+	if id.Service == "" && id.Exe != "" {
+		return filepath.Base(id.Exe)
+	}
+	return id.Service
+}
+
 // Identify reads who process pid is from root, "/proc". What cannot be read is empty. The service is the systemd unit
 // that it was started by, if it has one.
 func Identify(root string, pid int) Identity {
