@@ -15,6 +15,7 @@ var settlers = map[string]string{
 	"bySet":      "awaits a promise held by a Set",
 	"byArray":    "awaits a promise held by an array",
 	"byVariable": "awaits a promise held by a variable",
+	"byBound":    "awaits a promise held by an array",
 	"bySocket":   "awaits a promise held by ", // the emitter's object or array of listeners, by version
 	"byRequest":  "awaits a request: FSReqPromise",
 	"byNobody":   "awaits a promise that nothing can settle",

@@ -103,6 +103,8 @@ func (g *reach) settling(t *target, h *holder) {
 		g.ends(t, settler{kind: settledBySet})
 	case typ == l.Types.Array:
 		g.ends(t, settler{kind: settledByArray})
+	case typ == l.Types.BoundFunction && typ != 0: // who calls that is looked for
+		g.add(heap.TagOf(h.at), roleSettler, t.leaves)
 	case typ >= l.Types.GlobalObject && l.Types.GlobalObject != 0:
 		if s := g.object(h); s.class == plainObject { // whose it is says more
 			g.passes(t, h, s)

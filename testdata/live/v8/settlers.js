@@ -10,12 +10,14 @@ const map = new Map();
 const set = new Set();
 const list = [];
 let variable;
+function settle(resolve) { resolve(); }
 
 async function byTimer() { await new Promise((resolve) => setTimeout(resolve, 1e8)); }
 async function byMap() { await new Promise((resolve) => map.set('key', resolve)); }
 async function bySet() { await new Promise((resolve) => set.add(resolve)); }
 async function byArray() { await new Promise((resolve) => list.push(resolve)); }
 async function byVariable() { await new Promise((resolve) => { variable = resolve; }); }
+async function byBound() { await new Promise((resolve) => list.push(settle.bind(null, resolve))); }
 async function bySocket(socket) { await once(socket, 'never'); }
 async function byRequest(file) { await file.read(Buffer.alloc(1), 0, 1, null); }
 async function byNobody() { await new Promise(() => {}); }
@@ -28,7 +30,7 @@ async function main() {
     return;
   }
   new Worker(__filename);
-  byTimer(); byMap(); bySet(); byArray(); byVariable(); byNobody();
+  byTimer(); byMap(); bySet(); byArray(); byVariable(); byBound(); byNobody();
   const fifo = `${process.env.TMPDIR || '/tmp'}/settlers-${process.pid}`;
   execFileSync('mkfifo', [fifo]);
   const file = await fs.promises.open(fifo, 'r+');

@@ -82,6 +82,17 @@ async function caller() {
   await compiled(); /*@caller*/
 }
 
+// The same for engines without function*, as TypeScript and Babel's regenerator make it: the body is no object.
+function compiledOld() {
+  return __awaiter(this, void 0, void 0, function () {
+    let label = 0;
+    return { next: () => label++ ? { value: undefined, done: true } : { value: tick(), done: false } };
+  });
+}
+async function oldCaller() {
+  await compiledOld(); /*@oldCaller*/
+}
+
 async function lost() {
   const p = new Promise(() => {});
   kept.push(p); // so that it is not collected; who has a promise cannot settle it
@@ -117,6 +128,7 @@ const cases = [
   [3, chained, [[chain('tick', 'chained'), 'timer', 1]]],
   [2, returned, [[chain('tick', 'returned'), 'timer', 1]]],
   [3, caller, [[chain('tick', 'compiledBody', 'caller'), 'timer', 1]]],
+  [3, oldCaller, [[chain('tick', 'oldCaller'), 'timer', 1]]],
   [3, lost, [[chain('lost'), 'nobody', 1]]],
   [2, selfish, [[chain('selfish'), 'nobody', 1]]],
 ];

@@ -3,6 +3,7 @@ package heap
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/fpstack/fpstack/mem"
 )
@@ -294,14 +295,17 @@ func (h Heap) settledBy(function mem.Addr) (mem.Addr, bool) {
 
 // steps is the function* that a closure of the program steps on, as compilers make async functions for old engines:
 // the context of the closure has the function that settles the promise of the whole, and that or the one around it has
-// the generator. Source: __awaiter of TypeScript, asyncGeneratorStep of Babel.
+// the generator. Where those engines have no function* either, a function is no object that could be shown, and only
+// its promise is known: the context has both functions that settle it, and the closure for the steps that follow.
+// Source: __awaiter of TypeScript, asyncGeneratorStep of Babel.
 func (h Heap) steps(closure mem.Addr) (w Waiter, ok bool) {
 	const around = 2
 	contexts, err := h.Context(closure, around)
 	if err != nil {
 		return w, false
 	}
-	for _, slots := range contexts {
+	var own []mem.Addr // functions in the closure's own context
+	for depth, slots := range contexts {
 		for i := firstSlot; i < len(slots) && i < firstSlot+maxStepSlots; i++ {
 			a, isObject := h.slot(slots[i])
 			if !isObject {
@@ -315,10 +319,22 @@ func (h Heap) steps(closure mem.Addr) (w Waiter, ok bool) {
 					return w, false // which of them is not known
 				}
 				w.Frame = a
-			case h.isFunctionType(typ) && w.Result == 0:
-				w.Result, _ = h.Settles(a)
+			case h.isFunctionType(typ):
+				if depth == 0 {
+					own = append(own, a)
+				}
+				if w.Result == 0 {
+					w.Result, _ = h.Settles(a)
+				}
 			}
 		}
+	}
+	if w.Frame == 0 && w.Result != 0 && slices.Contains(own, closure) {
+		settling := slices.DeleteFunc(own, func(a mem.Addr) bool {
+			p, ok := h.Settles(a)
+			return !ok || p != w.Result
+		})
+		return Waiter{Promise: w.Result}, len(settling) == 2
 	}
 	return w, w.Frame != 0 && w.Result != 0
 }
