@@ -35,6 +35,10 @@ var nodeRows = []row{
 	{name: "node worker waits for a message", needs: node, files: one("workers.js"),
 		argv:  []string{"node", "workers.js"},
 		ready: "ready", is: truth{state: hangs, culprit: "workers.js", function: "receive"}},
+	{name: "express route without an answer of the database", needs: append(node, servers+"/express", "python3"),
+		files: []string{"express.js", "silent.py"}, start: silent, argv: []string{"node", "express.js"},
+		env: []string{"NODE_PATH=" + servers}, ready: "ready",
+		is: truth{state: hangs, culprit: "express.js|silent.py", function: "loadOrder|ignore"}},
 
 	// That are healthy.
 	{name: "healthy node idle HTTP server", needs: node, files: one("idle.js"), argv: []string{"node", "idle.js"},
@@ -59,6 +63,9 @@ var node = []string{"node"}
 
 // jest is a command, of programs that are to be there: what scripts/build-node brings.
 var jest = []string{"node", root("testdata/bin/javascript/jest/node_modules/.bin/jest"), "--config={}"}
+
+// servers is where scripts/build-node has what servers are made of.
+var servers = root("testdata/bin/javascript/servers/node_modules")
 
 // root is a path of the repository.
 func root(path string) string {
