@@ -240,11 +240,19 @@ func (j *judging) deadlock(c *profile.WaitCycle) *Verdict {
 		v.Sentence = fit(v.Sentence, ", in "+strings.Join(places, " and "))
 	}
 	v.Sentence = fit(v.Sentence, j.since(c.Threads...))
+	v.addCycle(c)
+	v.Culprit = j.culprit(pid, c.Threads[0])
+	return v
+}
+
+// addCycle adds the waits of a cycle to the evidence, as far as there is room.
+func (v *Verdict) addCycle(c *profile.WaitCycle) {
 	for _, line := range c.Lines[:min(mostLines, len(c.Lines))] {
 		v.Because = append(v.Because, text.Message(line))
 	}
-	v.Culprit = j.culprit(pid, c.Threads[0])
-	return v
+	if len(c.Lines) <= mostLines {
+		v.Cycle = c.Threads
+	}
 }
 
 // path says how the roots come to wait for process pid: `make (77) waits for test (78)`. It is the process alone if

@@ -53,9 +53,7 @@ func (j *judging) stuck(c *profile.WaitCycle, sinks []sink) *Verdict {
 		}
 	}
 	v.Sentence = fit(v.Sentence, j.since(leaf))
-	for _, line := range c.Lines[:min(mostLines, len(c.Lines))] {
-		v.Because = append(v.Because, text.Message(line))
-	}
+	v.addCycle(c)
 	v.Culprit = j.culprit(j.owner[leaf], leaf)
 	return v
 }

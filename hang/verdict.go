@@ -15,6 +15,8 @@ type Verdict struct {
 	Sentence string `json:"sentence"`
 	// Because is the evidence, what matters most first, a line each.
 	Because []string `json:"because"`
+	// Cycle are the threads of the cycle whose waits Because has, all of them; nil for none.
+	Cycle []int `json:"-"`
 	// Culprit is the thread that somebody should look at first, nil if there is none.
 	Culprit *Culprit `json:"-"`
 	// Tests are those of test runners that run, that of the culprit first; nil for none that shows.

@@ -16,14 +16,26 @@ import (
 const maxVerdict = 40
 
 // HangStacks writes the stacks of the last moment of c, each process below an empty line, and that of the culprit of v
-// first.
+// first. A cycle of waits is there once: not where v has it, nor below each process that it goes through.
 func HangStacks(to io.Writer, c *hang.Case, v *hang.Verdict, opt Options) error {
 	if len(c.Moments) == 0 {
 		return nil
 	}
 	dumps := slices.Clone(c.Moments[len(c.Moments)-1].Dumps)
 	slices.SortStableFunc(dumps, func(a, b *profile.Dump) int { return odd(a, v) - odd(b, v) })
+	told := [][]int{v.Cycle}
 	for _, d := range dumps {
+		if d.Waits != nil {
+			once, waits := *d, *d.Waits
+			waits.Cycles = nil
+			for _, c := range d.Waits.Cycles {
+				if !slices.ContainsFunc(told, func(threads []int) bool { return slices.Equal(threads, c.Threads) }) {
+					told, waits.Cycles = append(told, c.Threads), append(waits.Cycles, c)
+				}
+			}
+			once.Waits = &waits
+			d = &once
+		}
 		if _, err := io.WriteString(to, "\n"); err != nil {
 			return fmt.Errorf("write verdict: %w", err)
 		}

@@ -82,3 +82,31 @@ func TestCulpritComesFirst(t *testing.T) {
 		t.Errorf("got\n%s\nwant it to begin\n%s", got, want)
 	}
 }
+
+// TestHangStacksTellOnce: a cycle is not below each process that it goes through, and not again where the verdict has
+// it.
+func TestHangStacksTellOnce(t *testing.T) {
+	dump := func(pid int) *profile.Dump {
+		cycles := []profile.WaitCycle{{Kind: profile.CycleDeadlock, Text: "one cycle", Threads: []int{1, 2}},
+			{Kind: profile.CycleDeadlock, Text: "another cycle", Threads: []int{3, 4}}}
+		return &profile.Dump{Process: profile.Process{PID: pid, Comm: "p"}, Waits: &profile.Waits{Cycles: cycles}}
+	}
+	dumps := []*profile.Dump{dump(7), dump(8)}
+	c := &hang.Case{Moments: []hang.Moment{{Dumps: dumps}}}
+	for _, tt := range []struct {
+		told         []int
+		one, another int
+	}{{nil, 1, 1}, {[]int{1, 2}, 0, 1}} {
+		var out strings.Builder
+		if err := HangStacks(&out, c, &hang.Verdict{Cycle: tt.told}, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		one, another := strings.Count(out.String(), "one cycle"), strings.Count(out.String(), "another cycle")
+		if one != tt.one || another != tt.another {
+			t.Errorf("told %v: %d and %d times, want %d and %d:\n%s", tt.told, one, another, tt.one, tt.another, &out)
+		}
+	}
+	if len(dumps[0].Waits.Cycles) != 2 {
+		t.Error("the dump itself was changed")
+	}
+}
