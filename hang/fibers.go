@@ -146,6 +146,25 @@ func locksOf(all []*profile.Fiber) string {
 	return text.Count(len(locks), "lock")
 }
 
+// besideLocks says which fibers of process pid wait for locks while others of it may go on; "" for none. Who has a lock
+// may be one of these.
+func (j *judging) besideLocks(pid int) string {
+	d := j.of(pid).dump
+	if d == nil {
+		return ""
+	}
+	var all []*profile.Fiber
+	for i := range d.Fibers {
+		if f := &d.Fibers[i]; f.Wait == profile.FiberLock && !f.System && !f.IsAsync() {
+			all = append(all, f)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return ", and " + j.waitingFibers(pid, all, " for "+locksOf(all))
+}
+
 // waitingFibers says of fibers of process pid that they wait, more of that, and where the first is in its own code.
 func (j *judging) waitingFibers(pid int, all []*profile.Fiber, more string) string {
 	words := fmt.Sprintf("has %s that %s%s", text.Count(len(all), all[0].Kind), waitsOrWait(len(all)), more)

@@ -157,6 +157,36 @@ func TestFibers(t *testing.T) {
 	}
 }
 
+// TestLocksBesideConnections: a server whose goroutines wait for a lock is no idle one, though another of them, which
+// sleeps, may have the lock.
+func TestLocksBesideConnections(t *testing.T) {
+	for sleeper, want := range map[profile.FiberWait]string{
+		profile.FiberTimer: "waits for connections, and has 2 goroutines that wait for a lock: " +
+			"goroutine 1 [sync.Mutex.Lock] in handle (server.go:14)",
+		profile.FiberNet: "has 2 goroutines that wait for a lock, and none that could unlock them: " +
+			"goroutine 1 [sync.Mutex.Lock] in handle (server.go:14)",
+	} {
+		c := blockedOn(profile.Wait{Sort: profile.SortSet, Mode: profile.WaitIdle, Listens: true,
+			Set: []profile.WaitPart{{FD: 3, Listens: true}}})
+		for i := range c.Moments {
+			for _, d := range c.Moments[i].Dumps {
+				if d.Process.PID != 7 {
+					continue
+				}
+				at := profile.Frame{Func: "handle", File: "/src/server.go", Line: 14, Module: -1}
+				d.FiberStacks = []profile.FiberStack{{Stack: profile.Stack{Frames: []profile.Frame{at}}}}
+				locked := profile.Fiber{Kind: "goroutine", ID: 1, Wait: profile.FiberLock, State: "sync.Mutex.Lock"}
+				second := locked
+				second.ID = 2
+				d.Fibers = []profile.Fiber{locked, second, {Kind: "goroutine", ID: 3, Wait: sleeper, Stack: -1}}
+			}
+		}
+		if v := Judge(c); !strings.Contains(v.Sentence, want) || v.Kind.Hung() != (sleeper == profile.FiberNet) {
+			t.Errorf("beside one that waits for %s: %s: %s; want … %s", sleeper, v.Kind, v.Sentence, want)
+		}
+	}
+}
+
 // TestSentencesFit: however long names are, a sentence has under 200 characters and keeps who it is about.
 func TestSentencesFit(t *testing.T) {
 	c := blockedOn(profile.Wait{Sort: profile.SortSocketData, Mode: profile.WaitOutside,

@@ -214,7 +214,7 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 			s.rank = rankFiberLock
 		}
 	case w.Listens:
-		s.rank, s.does = rankWork, "waits for connections"
+		s.rank, s.does = rankWork, "waits for connections"+j.besideLocks(n.pid)
 	case w.Mode == profile.WaitIdle && n.from != nil && j.tree[n.pid] && len(j.of(n.pid).parked) > 0:
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.waitingFibers(n.pid, j.of(n.pid).parked, "")
 	case w.Mode == profile.WaitIdle && n.from != nil && j.tree[n.pid]:
