@@ -68,20 +68,29 @@ func (c *scan) settlers(l *links) map[mem.Addr]settler {
 		}
 		return slices.Contains(same, false)
 	}
-	for pass := 1; len(nobody) > 0; pass++ {
-		if moved := again(); pass == maxPasses || pass >= minPasses && !moved {
-			break
-		}
-		c.reach(l, nobody, waiting, out)
+	nobody = agreed(nobody, again, func(of []mem.Addr) []mem.Addr {
+		c.reach(l, of, waiting, out)
 		c.Moment.Part()
-		nobody = slices.DeleteFunc(nobody, func(p mem.Addr) bool { return out[p].kind != settledByNobody })
-	}
+		return slices.DeleteFunc(of, func(p mem.Addr) bool { return out[p].kind != settledByNobody })
+	})
 	for _, p := range nobody {
 		if changed[p] || c.Moment.Faults() > 0 { // what was not read may have settled it
 			out[p] = settler{}
 		}
 	}
 	return out
+}
+
+// agreed are those of nobody, which a search has found nobody to settle, that further searches agree on; reach is one.
+// again reports whether something has moved since the last.
+func agreed(nobody []mem.Addr, again func() bool, reach func([]mem.Addr) []mem.Addr) []mem.Addr {
+	for pass := 1; len(nobody) > 0; pass++ {
+		if moved := again(); pass == maxPasses || pass >= minPasses && !moved {
+			break
+		}
+		nobody = reach(nobody)
+	}
+	return nobody
 }
 
 // dependents adds frame i and those that wait for it.
