@@ -66,3 +66,19 @@ func TestDeepChain(t *testing.T) {
 		}
 	}
 }
+
+// TestStacksAreHeld: what the stacks of tasks take is taken from the budget; without room a task has none, and says so.
+func TestStacksAreHeld(t *testing.T) {
+	r := &Runtime{sites: newSites(nil), budget: work.New(1<<20, 3*frameSize)}
+	w := listing{r: r}
+	two := []profile.Frame{{Func: "a"}, {Func: "b"}}
+	if s := w.stack(two, false); len(s.Frames) != 2 || s.Err != nil {
+		t.Errorf("got %+v", s)
+	}
+	if s := w.stack(two, false); len(s.Frames) != 0 || s.Stop != unwind.NoContext || !errors.Is(s.Err, work.ErrMemory) {
+		t.Errorf("without room: %+v", s)
+	}
+	if r.held != 2*frameSize {
+		t.Errorf("%d bytes are held, want %d", r.held, 2*frameSize)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/moment"
+	"github.com/fpstack/fpstack/work"
 )
 
 // FiberKind implements vm.FiberLister.
@@ -34,7 +35,8 @@ func (r *Runtime) OpenFibers() (present bool, err error) {
 // Fibers implements vm.FiberLister: the tasks that have not ended, in the order in which they were made. They are of a
 // moment after the stop.
 func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
-	r.stacks = map[uint64]unwind.Stack{}
+	r.budget.Release(r.held)
+	r.stacks, r.held = map[uint64]unwind.Stack{}, 0
 	l := r.find()
 	r.openNames()
 	runs, err := r.runAll(l.tasks, s)
@@ -388,8 +390,16 @@ func (w *listing) nameless(t *task, run *ran, f snapshot.Fiber) {
 	w.out = append(w.out, f)
 }
 
+// frameSize is what a frame of a stack that is kept takes, bytes.
+const frameSize = 96
+
 // stack is that of those functions, innermost first; cut says that the outer ones are missing.
 func (w *listing) stack(all []profile.Frame, cut bool) unwind.Stack {
+	size := int64(len(all)) * frameSize
+	if !w.r.budget.Hold(size) {
+		return unwind.Stack{Stop: unwind.NoContext, Err: work.ErrMemory}
+	}
+	w.r.held += size
 	s := unwind.Stack{Frames: make([]unwind.Frame, len(all))}
 	for i := range all {
 		s.Frames[i] = w.r.frame(all[i])

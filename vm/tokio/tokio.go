@@ -39,6 +39,7 @@ type Runtime struct {
 	names   map[mem.Addr]string // of the futures of tables
 	sites   *sites.Table[profile.Frame, profile.Frame]
 	stacks  map[uint64]unwind.Stack // of the last Fibers
+	held    int64                   // taken from budget for these, bytes
 }
 
 // maxSites bounds what is kept of the names of places, bytes.
