@@ -1,6 +1,7 @@
 package coroutine
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -36,22 +37,30 @@ type looking struct {
 	index  map[module.Vaddr]field        // what functions read first, as far as asked
 	tried  map[[2]module.Vaddr]bool
 	found  []kind
+	cut    bool // not all of the code was looked through
 }
+
+var errCut = errors.New("coroutines of C++ may be missing: the module has no symbols, and not all of its code was " +
+	"looked through")
 
 // unnamed are the coroutines of a module without symbols.
 func (r *Runtime) unnamed() ([]kind, error) {
-	starts, err := r.functions()
+	starts, whole, err := r.functions()
 	if len(starts) == 0 {
 		return nil, err
 	}
-	l := looking{r: r, starts: starts, order: slices.Sorted(maps.Keys(starts)), index: map[module.Vaddr]field{},
-		tried: map[[2]module.Vaddr]bool{}}
+	l := looking{r: r, cut: !whole, starts: starts, order: slices.Sorted(maps.Keys(starts)),
+		index: map[module.Vaddr]field{}, tried: map[[2]module.Vaddr]bool{}}
 	for _, code := range r.m.Segments() {
-		if _, ok := r.m.Code(code.Addr); !ok || len(code.Data) > maxCode ||
-			!r.budget.Spend(int64(len(code.Data))*perByte) {
+		if _, ok := r.m.Code(code.Addr); !ok {
+			continue
+		}
+		if len(code.Data) > maxCode || !r.budget.Spend(int64(len(code.Data))*perByte) {
+			l.cut = true
 			continue
 		}
 		all := takenIn(code.Data, code.Addr, starts)
+		l.cut = l.cut || len(all) == maxTaken
 		for i := range all {
 			for _, other := range all[i+1:] {
 				if other.at-all[i].at > maxApart {
@@ -62,6 +71,9 @@ func (r *Runtime) unnamed() ([]kind, error) {
 			}
 		}
 	}
+	if l.cut && len(l.found) > 0 && err == nil { // of a program without any it says nothing that there may be some
+		err = errCut
+	}
 	return l.found, err
 }
 
@@ -71,7 +83,11 @@ const maxTried = 1 << 16
 // try adds the kind of coroutine whose functions begin there, if they are those of one.
 func (l *looking) try(resume, destroy module.Vaddr) {
 	pair := [2]module.Vaddr{resume, destroy}
-	if l.tried[pair] || resume == destroy || len(l.found) == maxKinds || len(l.tried) == maxTried {
+	if l.tried[pair] || resume == destroy || len(l.found) == maxKinds {
+		return
+	}
+	if len(l.tried) == maxTried {
+		l.cut = true
 		return
 	}
 	l.tried[pair] = true
@@ -80,20 +96,24 @@ func (l *looking) try(resume, destroy module.Vaddr) {
 	}
 }
 
-// functions are where functions begin, by the table for exceptions, with their ends.
-func (r *Runtime) functions() (map[module.Vaddr]module.Vaddr, error) {
+// functions are where functions begin, by the table for exceptions, with their ends. Not whole they are fewer.
+func (r *Runtime) functions() (starts map[module.Vaddr]module.Vaddr, whole bool, err error) {
 	addr, data, ok := r.m.Plain(".eh_frame")
 	if !ok {
-		return nil, nil
+		return nil, true, nil
 	}
 	out := map[module.Vaddr]module.Vaddr{}
 	table := cfi.New(cfi.Config{EHFrame: cfi.Section{Addr: addr, Data: data}, WordSize: wordSize, Order: order,
 		Budget: r.budget})
-	err := table.Each(func(f cfi.FDE) bool {
-		out[module.Vaddr(f.Start)] = module.Vaddr(f.End)
-		return len(out) < maxStarts && r.budget.Spend(startCost)
+	whole = true
+	err = table.Each(func(f cfi.FDE) bool {
+		whole = len(out) < maxStarts && r.budget.Spend(startCost)
+		if whole {
+			out[module.Vaddr(f.Start)] = module.Vaddr(f.End)
+		}
+		return whole
 	})
-	return out, err
+	return out, whole, err
 }
 
 // takenIn are the addresses of functions that code takes: relative to the instruction, or in one.
