@@ -61,7 +61,17 @@ func (l *Layout) NameLoop(h heap.Heap, p Program, loop *libuv.Loop, all []profil
 	return all
 }
 
-var errTimers = errors.New("the timers of Node.js are not found")
+var (
+	errTimers = errors.New("the timers of Node.js are not found")
+	errMany   = fmt.Errorf("there are more than %d timers or requests", maxTimers)
+)
+
+// many says that timers or requests are left out.
+func (n *reading) many() {
+	if n.err == nil {
+		n.err = errMany
+	}
+}
 
 // describeHandle says whose handle the object is: the object that a program has of it refers to it and is referred to.
 func (n *reading) describeHandle(object mem.Addr, to *profile.Handle) {
@@ -190,9 +200,13 @@ func (n *reading) pending(env mem.Addr) (out []profile.Handle) {
 		return nil
 	}
 	head := env + queue
-	for at := head; len(out) < maxTimers; {
+	for at := head; ; {
 		w, err := n.Word(at, int32(next))
 		if at = mem.Addr(w); err != nil || at == head || at == 0 {
+			break
+		}
+		if len(out) == maxTimers {
+			n.many()
 			break
 		}
 		object, ok := n.objectOf(at - place)

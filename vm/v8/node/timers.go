@@ -29,6 +29,7 @@ func (n *reading) timers(env mem.Addr, uv *libuv.Handle) (timers []profile.Handl
 			due := base + duration(expiry)
 			for _, t := range n.listed(l) {
 				if len(timers) == maxTimers {
+					n.many()
 					return
 				}
 				timer := n.timer(t)
@@ -71,7 +72,12 @@ func (n *reading) queued(queue mem.Addr) (lists []mem.Addr) {
 			return true
 		}
 		for _, w := range all {
-			if a, ok := n.IsReceiver(w); ok && len(lists) < maxTimers {
+			a, ok := n.IsReceiver(w)
+			if ok && len(lists) == maxTimers {
+				n.many()
+				break
+			}
+			if ok {
 				lists = append(lists, a)
 			}
 		}
@@ -84,10 +90,14 @@ func (n *reading) queued(queue mem.Addr) (lists []mem.Addr) {
 // Source: lib/internal/linkedlist.js of Node.js.
 func (n *reading) listed(list mem.Addr) (timers []mem.Addr) {
 	const next = "_idleNext"
-	for at := list; len(timers) < maxTimers; {
+	for at := list; ; {
 		w, ok := n.PropertyOf(at, next)
 		a, ok2 := n.IsReceiver(w)
 		if !ok || !ok2 || a == list {
+			break
+		}
+		if len(timers) == maxTimers {
+			n.many()
 			break
 		}
 		timers = append(timers, a)
