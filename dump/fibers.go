@@ -57,6 +57,7 @@ func (w *fiberWalk) open(runtimes *vm.Process, opt *Options) {
 	if w.mode == NoFibers {
 		return
 	}
+	runtimes.MeetLibraries(w.mode == AskedFibers)
 	for _, l := range runtimes.FiberListers() {
 		kind := l.FiberKind()
 		if _, copies := l.(snapshot.ProcessCopier); copies && opt.Uncopied {

@@ -101,6 +101,35 @@ func (p *Process) Scan(set *module.Set) {
 	}
 }
 
+// maxOwn bounds the libraries that are looked at unasked.
+const maxOwn = 8
+
+// MeetLibraries looks for runtimes in libraries, of which any may hold coroutines or tasks: in all, or in some of those
+// that do not lie in the folders of the system.
+func (p *Process) MeetLibraries(all bool) {
+	left := maxOwn
+	for i := range p.set.Table().All() {
+		m := &p.set.Table().All()[i]
+		if !m.IsFile() || m.Perm&maps.Exec == 0 || strings.HasPrefix(m.Path, memoryFile) ||
+			!all && (left == 0 || isOfSystem(m.Path)) {
+			continue
+		}
+		if found := p.set.Find(m.Start); found != nil {
+			if _, met := p.met[found]; !met {
+				left--
+				p.Meet(found)
+			}
+		}
+	}
+}
+
+// isOfSystem reports whether a file lies where distributions put libraries.
+func isOfSystem(file string) bool {
+	return slices.ContainsFunc([]string{"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"}, func(folder string) bool {
+		return strings.HasPrefix(file, folder)
+	})
+}
+
 // memoryFile begins the path of a file in memory (memfd_create(2)): .NET maps its code from one, before the program.
 const memoryFile = "/memfd:"
 

@@ -270,4 +270,5 @@ int main(int, char **argv) {
 	puts("ready");
 	fflush(stdout);
 	pause();
+	return 0;
 }

@@ -204,8 +204,9 @@ func isPassing(d *profile.Dump, f *profile.Fiber) bool {
 }
 
 // programs are those of the compilers that each run tries, and with harness.All of the others.
-var programs = harness.With([]string{"tasks-g++-O0", "tasks-g++-O2", "tasks-clang++-O2"}, "tasks-clang++-O0",
-	"tasks-clang++-19-O0", "tasks-clang++-19-O2", "tasks-g++-13-O2", "tasks-g++-14-O2")
+var programs = harness.With([]string{"tasks-g++-O0", "tasks-g++-O2", "tasks-clang++-O2", "tasks-lib-g++-O0"},
+	"tasks-clang++-O0", "tasks-lib-clang++-O2", "tasks-clang++-19-O0", "tasks-clang++-19-O2", "tasks-g++-13-O2",
+	"tasks-g++-14-O2")
 
 // ofProgram are the chains of a program: Clang leaves out a coroutine that nothing lets go on, if it may.
 func ofProgram(t *testing.T, program string, n int) map[string]int {
