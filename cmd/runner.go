@@ -38,6 +38,7 @@ func newRunner(a *app, o *runOptions, argv []string) *runner {
 // How long the log is waited for, if it takes nothing and in all: before the end of the command, whose own lines come
 // afterwards, and at our own.
 const (
+	lineStill           = 100 * time.Millisecond
 	logStill, logMost   = 500 * time.Millisecond, 2 * time.Second
 	lastStill, lastMost = 2 * time.Second, 10 * time.Second
 )
@@ -67,6 +68,7 @@ func (r *runner) Capture(ctx context.Context, t hang.Trigger, tree job.Tree) (ha
 	}
 	// What CMD wrote last may have no end of line: commands of a log begin one.
 	fmt.Fprintf(r.log, "\nfpstack: %s\n", text.Message(report.Occasion(&t, r.argv)))
+	r.log.Flush(lineStill, lineStill) // or it would count as output of CMD where both write to one file
 	o.report = publish.New(to, r.means(tree.Helper))
 	c := r.capture(sampling, o)
 	v := hang.Judge(c)
