@@ -104,6 +104,15 @@ func TestLongSleep(t *testing.T) {
 	if v.Kind != Waiting || !strings.Contains(v.Sentence, "is asleep for 27.8 h more") {
 		t.Errorf("got %s: %q", v.Kind, v.Sentence)
 	}
+	// A thread that woke seven times between the moments has not slept for a day.
+	c := blockedOn(profile.Wait{Sort: profile.SortTime, Mode: profile.WaitTime, Left: 100000e9})
+	woken := c.Moments[1].Counters[7]
+	woken.Before.CPU, woken.Before.Voluntary = 1e6, 7
+	woken.After = woken.Before
+	c.Moments[1].Counters[7] = woken
+	if v := Judge(c); v.Kind.Hung() {
+		t.Errorf("of one that woke: %s: %q", v.Kind, v.Sentence)
+	}
 }
 
 // TestFibers: goroutines hang by each other where nobody else could end their waits.

@@ -228,7 +228,7 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 	case w.Mode == profile.WaitTime && j.of(n.pid).pooled && j.keepsAlive(n):
 		s.rank, s.does = rankWork, j.asleep(n, w)
 	case w.Mode == profile.WaitTime:
-		s.rank, s.kind, s.does = rankTime, sleepKind(w), j.asleep(n, w)
+		s.rank, s.kind, s.does = rankTime, j.sleepKind(n.tid, w), j.asleep(n, w)
 	case w.Mode == profile.WaitOutside:
 		s.rank, s.kind, s.does = rankOutside, Waiting, briefly(w)
 	default:
