@@ -47,8 +47,8 @@ func TestAsyncCalls(t *testing.T) {
 		least, most int  // how often the first was counted
 		whole       bool // each count
 	}{
-		{time.Millisecond, 0.01, 36, 41, true}, // each 15 s
-		{time.Second, 0, 36, 41, true},
+		{time.Millisecond, 0.01, 36, 43, true}, // each 15 s, and another process at the end
+		{time.Second, 0, 36, 43, true},
 		{100 * time.Millisecond, 0.01, 4, 12, true}, // one each 40 s
 		{time.Minute, 0.1, 1, 2, false},             // given up after 5 s, one each 200 s
 	} {
@@ -72,7 +72,7 @@ func TestAsyncCalls(t *testing.T) {
 		if n := len(c.asked[5]); n < tt.least || n > tt.most {
 			t.Errorf("%s: counted %d times, want %d to %d", about, n, tt.least, tt.most)
 		}
-		if n := len(c.asked[8]); n > 1 {
+		if n := len(c.asked[8]); n > 2 { // it is looked at again after ten minutes
 			t.Errorf("%s: one that has none was asked %d times", about, n)
 		}
 		if n := len(c.asked[9]); n > 11 { // each minute, from the begin to the end
