@@ -1,6 +1,6 @@
 package check
 
-import "strings"
+import "github.com/fpstack/fpstack/maps"
 
 // Report is what was found of files or of one process.
 type Report struct {
@@ -38,14 +38,5 @@ func (r *Report) Unmet() []Unmet {
 // System reports whether m came with the system, as its path says: nobody who checks a program builds
 // it.
 func (m *Module) System() bool {
-	if m.VDSO {
-		return true
-	}
-	for _, dir := range []string{"/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/",
-		"/usr/libx32/"} {
-		if strings.HasPrefix(m.Path, dir) {
-			return true
-		}
-	}
-	return false
+	return m.VDSO || maps.OfSystem(m.Path)
 }

@@ -13,10 +13,13 @@ import (
 // longSleep is from when on a sleep that ends by itself is called a hang.
 const longSleep = 10 * time.Minute
 
+// once is how many voluntary switches a thread has that only begins a wait, or begins it again after a stop: it may
+// wait for a lock on the way.
+const once = 2
+
 // sleepKind says whether a sleep is a hang: one that ends soon may be what the program is to do, and a thread that did
 // something between the moments has not slept so long.
 func (j *judging) sleepKind(tid int, w *profile.Wait) Kind {
-	const once = 2 // voluntary switches: a stop is one
 	if max(w.Left, w.Length) >= longSleep && (j.classOf(tid) != Waking || j.c.did(tid).voluntary <= once) {
 		return Waiting
 	}

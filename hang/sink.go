@@ -113,7 +113,6 @@ func (j *judging) givesUp(tid int, w *profile.Wait) bool {
 	if !w.Timed || w.Left <= 0 || w.Left >= longSleep {
 		return false
 	}
-	const once = 2 // voluntary switches: it may wait for a lock on the way
 	did := j.c.did(tid)
 	class := j.classOf(tid)
 	return class == Blocked || class == Waking && w.Left > did.wall && did.voluntary <= once

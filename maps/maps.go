@@ -8,6 +8,7 @@ package maps
 
 import (
 	"sort"
+	"strings"
 
 	"github.com/fpstack/fpstack/mem"
 )
@@ -50,6 +51,17 @@ type Mapping struct {
 
 // Contains reports whether addr lies in the mapping.
 func (m *Mapping) Contains(addr mem.Addr) bool { return m.Start <= addr && addr < m.End }
+
+// OfSystem reports whether a file lies where distributions put their libraries.
+func OfSystem(file string) bool {
+	for _, dir := range []string{"/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/lib/", "/usr/lib32/", "/usr/lib64/",
+		"/usr/libx32/"} {
+		if strings.HasPrefix(file, dir) {
+			return true
+		}
+	}
+	return false
+}
 
 // IsFile reports whether a file is behind the mapping.
 func (m *Mapping) IsFile() bool { return m.Inode != 0 }

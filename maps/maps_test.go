@@ -250,3 +250,13 @@ func BenchmarkFind(b *testing.B) {
 		table.Find(mem.Addr(i & 0x3fffff))
 	}
 }
+
+// TestOfSystem: libraries of the system are told from others by their folders.
+func TestOfSystem(t *testing.T) {
+	for file, want := range map[string]bool{"/usr/lib/x86_64-linux-gnu/libc.so.6": true, "/lib64/ld-linux.so.2": true,
+		"/usr/local/lib/libown.so": false, "/srv/lib/libown.so": false, "/library/a.so": false, "": false} {
+		if got := OfSystem(file); got != want {
+			t.Errorf("%q: %v, want %v", file, got, want)
+		}
+	}
+}

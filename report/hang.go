@@ -25,17 +25,7 @@ func HangStacks(to io.Writer, c *hang.Case, v *hang.Verdict, opt Options) error 
 	slices.SortStableFunc(dumps, func(a, b *profile.Dump) int { return odd(a, v) - odd(b, v) })
 	told := [][]int{v.Cycle}
 	for _, d := range dumps {
-		if d.Waits != nil {
-			once, waits := *d, *d.Waits
-			waits.Cycles = nil
-			for _, c := range d.Waits.Cycles {
-				if !slices.ContainsFunc(told, func(threads []int) bool { return slices.Equal(threads, c.Threads) }) {
-					told, waits.Cycles = append(told, c.Threads), append(waits.Cycles, c)
-				}
-			}
-			once.Waits = &waits
-			d = &once
-		}
+		d, told = untold(d, told)
 		if _, err := io.WriteString(to, "\n"); err != nil {
 			return fmt.Errorf("write verdict: %w", err)
 		}
@@ -44,6 +34,21 @@ func HangStacks(to io.Writer, c *hang.Case, v *hang.Verdict, opt Options) error 
 		}
 	}
 	return nil
+}
+
+// untold is d without the cycles of waits whose threads are told, and these with those of the others.
+func untold(d *profile.Dump, told [][]int) (*profile.Dump, [][]int) {
+	if d.Waits == nil {
+		return d, told
+	}
+	fresh, waits := *d, *d.Waits
+	fresh.Waits, waits.Cycles = &waits, nil
+	for _, cycle := range d.Waits.Cycles {
+		if !slices.ContainsFunc(told, func(threads []int) bool { return slices.Equal(threads, cycle.Threads) }) {
+			told, waits.Cycles = append(told, cycle.Threads), append(waits.Cycles, cycle)
+		}
+	}
+	return &fresh, told
 }
 
 // odd puts the process of the culprit before the others.

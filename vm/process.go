@@ -111,7 +111,7 @@ func (p *Process) MeetLibraries(all bool) {
 	for i := range p.set.Table().All() {
 		m := &p.set.Table().All()[i]
 		if !m.IsFile() || m.Perm&maps.Exec == 0 || strings.HasPrefix(m.Path, memoryFile) ||
-			!all && (left == 0 || isOfSystem(m.Path)) {
+			!all && (left == 0 || maps.OfSystem(m.Path)) {
 			continue
 		}
 		if found := p.set.Find(m.Start); found != nil {
@@ -121,13 +121,6 @@ func (p *Process) MeetLibraries(all bool) {
 			}
 		}
 	}
-}
-
-// isOfSystem reports whether a file lies where distributions put libraries.
-func isOfSystem(file string) bool {
-	return slices.ContainsFunc([]string{"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"}, func(folder string) bool {
-		return strings.HasPrefix(file, folder)
-	})
 }
 
 // memoryFile begins the path of a file in memory (memfd_create(2)): .NET maps its code from one, before the program.

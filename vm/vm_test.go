@@ -2,6 +2,7 @@ package vm_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -236,5 +237,44 @@ func TestWhole(t *testing.T) {
 	check("it panics", 5, 1, w.err)
 	if f := p.Facts(); len(f) != 1 || len(f[0].Data) != 16 {
 		t.Errorf("facts %v, want 16 bytes", f)
+	}
+}
+
+// TestMeetLibraries: any library may hold coroutines; without being asked some of those are looked at that do not lie
+// in folders of the system, each once.
+func TestMeetLibraries(t *testing.T) {
+	const rx = maps.Read | maps.Exec
+	for _, all := range []bool{false, true} {
+		mappings := []maps.Mapping{{Start: 1 << 30, End: 1<<30 + 0x1000, Perm: rx, Inode: 1, Path: "/program"},
+			{Start: 1<<31 - 0x1000, End: 1 << 31, Perm: rx, Inode: 2, Path: "/usr/lib/libsystem.so"}}
+		for i := range mem.Addr(20) {
+			at := 1<<31 + i*0x1000
+			mappings = append(mappings, maps.Mapping{Start: at, End: at + 0x1000, Perm: rx, Inode: 3 + uint64(i),
+				Path: fmt.Sprintf("/opt/lib%d.so", i)})
+		}
+		asked := map[string]int{}
+		image := module.Image{Mapping: func(m *maps.Mapping) (*module.File, error) {
+			asked[m.Path]++
+			return nil, errors.New("there is no such file")
+		}}
+		set := module.NewSet(maps.NewTable(mappings), image)
+		defer set.Close()
+		p := vm.NewTable(nil, nil).Process(image)
+		p.Scan(set)
+		p.MeetLibraries(all)
+		p.MeetLibraries(all)
+		system, want := 0, 1+2*8 // at each time eight
+		if all {
+			system, want = 1, 22
+		}
+		if asked["/usr/lib/libsystem.so"] != system || len(asked) != want {
+			t.Errorf("all %v: %d files were opened, %d of the system, want %d and %d", all, len(asked),
+				asked["/usr/lib/libsystem.so"], want, system)
+		}
+		for path, n := range asked {
+			if n != 1 {
+				t.Errorf("%s was opened %d times", path, n)
+			}
+		}
 	}
 }

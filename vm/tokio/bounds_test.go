@@ -75,7 +75,8 @@ func TestStacksAreHeld(t *testing.T) {
 	if s := w.stack(two, false); len(s.Frames) != 2 || s.Err != nil {
 		t.Errorf("got %+v", s)
 	}
-	if s := w.stack(two, false); len(s.Frames) != 0 || s.Stop != unwind.NoContext || !errors.Is(s.Err, work.ErrMemory) {
+	s := w.stack(two, false)
+	if len(s.Frames) != 0 || s.Stop != unwind.DepthLimit || !errors.Is(s.Err, work.ErrMemory) {
 		t.Errorf("without room: %+v", s)
 	}
 	if r.held != 2*frameSize {

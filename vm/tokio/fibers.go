@@ -397,7 +397,7 @@ const frameSize = 96
 func (w *listing) stack(all []profile.Frame, cut bool) unwind.Stack {
 	size := int64(len(all)) * frameSize
 	if !w.r.budget.Hold(size) {
-		return unwind.Stack{Stop: unwind.NoContext, Err: work.ErrMemory}
+		return unwind.Stack{Stop: unwind.DepthLimit, Err: work.ErrMemory}
 	}
 	w.r.held += size
 	s := unwind.Stack{Frames: make([]unwind.Frame, len(all))}

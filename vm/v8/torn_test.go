@@ -69,3 +69,26 @@ func TestForwarded(t *testing.T) {
 		t.Error("what is not there is moved")
 	}
 }
+
+// TestManyLinks: each of many functions waits for a promise that each of many settles. What is linked is bounded, and
+// that it is less is said.
+func TestManyLinks(t *testing.T) {
+	for _, many := range []int{100, 1100} {
+		c := &scan{waiters: map[mem.Addr][]heap.Waiter{}}
+		const all, first = 0x10, 0x1000
+		for i := range mem.Addr(many) {
+			child, parent, settles := first+i<<8, first+i<<8+0x10, first+i<<8+0x20
+			c.frames = append(c.frames, heap.Frame{Addr: child, Kind: heap.AsyncFunction, Promise: settles},
+				heap.Frame{Addr: parent, Kind: heap.AsyncFunction})
+			c.waiters[settles] = []heap.Waiter{{Promise: all}}
+			c.waiters[all] = append(c.waiters[all], heap.Waiter{Frame: parent})
+		}
+		l, links := c.link(), 0
+		for _, by := range l.awaiting {
+			links += len(by)
+		}
+		if whole := many*many <= maxLinks; c.Full == whole || whole && links != many*many || links > maxLinks {
+			t.Errorf("of %d × %d there are %d links, cut %v", many, many, links, c.Full)
+		}
+	}
+}

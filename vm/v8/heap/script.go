@@ -85,14 +85,14 @@ func (h Heap) MapURL(p Script, most int) (string, error) {
 	switch {
 	case n == 0 || err != nil:
 		return "", err
-	case n > min(most, MaxSource):
+	case n > uint64(min(most, MaxSource)):
 		return "", ErrLong
 	}
-	return h.String(word, n)
+	return h.String(word, int(n))
 }
 
 // said is a string that p has at offset, and its length, 0 if it has none there.
-func (h Heap) said(p Script, offset int32) (word Tagged, length int, err error) {
+func (h Heap) said(p Script, offset int32) (word Tagged, length uint64, err error) {
 	word, err = h.Word(p.Addr, offset)
 	if err != nil {
 		return 0, 0, err
@@ -105,7 +105,7 @@ func (h Heap) said(p Script, offset int32) (word Tagged, length int, err error) 
 		return 0, 0, err
 	}
 	n, err := h.uint(a, h.Strings.Length, 4)
-	return word, int(n), err
+	return word, n, err
 }
 
 // TextLength is that of the text of p, UTF-16 units.
