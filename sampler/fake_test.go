@@ -83,6 +83,9 @@ func (f *fake) Pause(d time.Duration, _ bool) {
 	f.pass(d)
 }
 
+// Nap lets real time pass: the counter has no part in that of the sampler.
+func (f *fake) Nap(d time.Duration) { time.Sleep(d) }
+
 func (f *fake) OwnCPU() time.Duration {
 	if f.cpu == nil {
 		return 0

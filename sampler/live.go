@@ -71,6 +71,9 @@ func (s *live) After(d time.Duration) <-chan time.Time { return time.After(d) }
 // Pause implements clock.
 func (s *live) Pause(d time.Duration, prompt bool) { s.Sleep(d, prompt) }
 
+// Nap implements clock.
+func (s *live) Nap(d time.Duration) { tracer.Nap(d) }
+
 // liveTarget is a process of this machine. The counter reads from it while the ticker may
 // turn it to another program.
 type liveTarget struct {

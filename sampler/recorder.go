@@ -75,7 +75,7 @@ func newRecorder(opt Options, sys system) *Recorder {
 	for range copies {
 		free <- new(tracer.Copy)
 	}
-	r := &Recorder{opt: opt, sys: sys, samples: newBatches(), counted: make(chan struct{}),
+	r := &Recorder{opt: opt, sys: sys, samples: newBatches(sys.Nap), counted: make(chan struct{}),
 		requests: newRequests(), draw: rand.Float64, stuck: stuck}
 	r.cpu = sys.OwnCPU()
 	r.ticker = newTicker(sys, &r.opt, r.samples, free, func() float64 { return r.draw() })
@@ -300,6 +300,7 @@ func (r *Recorder) burst(ctx context.Context, due time.Duration) time.Duration {
 	defer func() { k.out.handOver(k.turn.now) }()
 	defer k.drain()
 	moved := time.Duration(-moveEvery)
+	k.out.queue.dense.Store(k.dense())
 	for until := r.sys.Now() + turn; ; {
 		now := r.sys.Now()
 		for ; now < due; now = r.sys.Now() {

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/fpstack/fpstack/tracer"
@@ -10,14 +11,26 @@ import (
 // longer than a sample.
 const batchSize = 32
 
+const (
+	// lookEvery is how often the counter looks for samples that follow one another closely: it has Copies for some
+	// four times as long.
+	lookEvery = 100 * time.Microsecond
+	// maxLooks is after how many looks in vain it lets itself be woken.
+	maxLooks = 10
+)
+
 // batches carries samples from the ticker to the counter, and empty ones back.
 type batches struct {
 	full  chan []sample
 	spare chan []sample
+	// dense is set while samples follow one another closely. The counter looks for them by itself then: to wake it
+	// takes the ticker, with an interrupt of another CPU, as long as two samples.
+	dense *atomic.Bool
+	nap   func(time.Duration)
 }
 
-func newBatches() batches {
-	return batches{make(chan []sample, queued/batchSize), make(chan []sample, 8)}
+func newBatches(nap func(time.Duration)) batches {
+	return batches{make(chan []sample, queued/batchSize), make(chan []sample, 8), new(atomic.Bool), nap}
 }
 
 // outbox is the ticker's end of the queue to the counter: samples go out, Copies come back.
@@ -56,6 +69,8 @@ const (
 	// handEvery is how often samples are handed over that are neither many nor urgent: the counter
 	// that wakes for them takes a CPU, maybe that of a thread that is recorded.
 	handEvery = 50 * time.Millisecond
+	// handUrgent is how often those are handed over that are urgent and follow one another closely.
+	handUrgent = time.Millisecond
 	// youth is for how long samples of a program are urgent: the counter opens its files and reads
 	// its mappings, and it may have ended in a moment.
 	youth = time.Second
@@ -87,9 +102,26 @@ func (o *outbox) heldUp(now time.Duration) bool {
 	return len(o.batch) >= maxWaiting
 }
 
+// next waits for a batch; false after the last.
+func (b batches) next() (batch []sample, more bool) {
+	for range maxLooks {
+		if !b.dense.Load() {
+			break
+		}
+		select {
+		case batch, more = <-b.full:
+			return batch, more
+		default:
+			b.nap(lookEvery)
+		}
+	}
+	batch, more = <-b.full
+	return batch, more
+}
+
 // each runs count on every sample that comes, until there are no more.
 func (b batches) each(count func(*sample)) {
-	for batch := range b.full {
+	for batch, more := b.next(); more; batch, more = b.next() {
 		for i := range batch {
 			count(&batch[i])
 		}

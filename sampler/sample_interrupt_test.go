@@ -269,7 +269,7 @@ func stackNames(p *profile.Profile, n profile.NodeID) string {
 
 // TestNobodyStaysStoppedForABuffer: a counter that is behind is waited for, but not while threads may be stopped.
 func TestNobodyStaysStoppedForABuffer(t *testing.T) {
-	k := newTicker(nil, &Options{}, newBatches(), make(chan *tracer.Copy), nil)
+	k := newTicker(nil, &Options{}, newBatches(nil), make(chan *tracer.Copy), nil)
 	k.queue.interrupted = []interrupted{{}}
 	if c := k.buffer(0); c != nil || k.out.waited {
 		t.Errorf("got %v, waited %v", c, k.out.waited)

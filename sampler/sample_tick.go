@@ -122,7 +122,12 @@ func (k *ticker) tick(now time.Duration, cell int64, upto, period time.Duration)
 	k.sweep()
 	k.interruptAll()
 	k.counted.ticks++
-	if k.dense() && k.out.urgent {
+	k.handUrgent()
+}
+
+// handUrgent hands over what is urgent of samples that follow one another closely: no wait comes between them.
+func (k *ticker) handUrgent() {
+	if k.dense() && k.out.urgent && k.turn.now-k.out.handed >= handUrgent {
 		k.out.handOver(k.turn.now)
 	}
 }

@@ -49,6 +49,8 @@ type clock interface {
 	// Pause sleeps on the OS thread of the stopper, inside of Do; it may end early. With prompt it is woken
 	// before all usual threads, and stays before them until what is interrupted next has been collected.
 	Pause(d time.Duration, prompt bool)
+	// Nap is a short sleep on any other thread: see tracer.Nap.
+	Nap(d time.Duration)
 }
 
 // ticking has two times: both count from some moment before the recording.

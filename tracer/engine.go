@@ -71,10 +71,10 @@ func (e *engine) waitid(tid, options int) unix.Errno {
 	return ptrace.WaitAny(options, &e.info)
 }
 
-// sleep lets d pass; a signal ends it early. Go's scheduler does not know of it, if it has another CPU to go on: that
+// Nap lets d pass; a signal ends it early. Go's scheduler does not know of it, if it has another CPU to go on: that
 // would wake the watching thread of the runtime (sysmon), which looks around every 20 us and takes as much CPU time as
 // sampling does.
-func sleep(d time.Duration) {
+func Nap(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
 	if runtime.GOMAXPROCS(0) == 1 {
 		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil)

@@ -169,7 +169,7 @@ func (l *Sampler) Sleep(d time.Duration, prompt bool) {
 			l.tooLate()
 		}
 	}()
-	sleep(d)
+	Nap(d)
 }
 
 // tooLate notes that the OS thread had to wait for a CPU. If that is for want of a right to be first, it stays away
