@@ -28,6 +28,9 @@ type agenda struct {
 	taken []*thread           // room for those that are due
 }
 
+// keptRoom is for how many long sleepers a round of the agenda keeps its room.
+const keptRoom = 2 * easyPolls
+
 // due takes those out that are due in round, of the new ones most at the most. They belong to the caller
 // until the next call, who puts back those that live.
 func (a *agenda) due(round uint64, most int) []*thread {
@@ -37,7 +40,11 @@ func (a *agenda) due(round uint64, most int) []*thread {
 	if a.later != nil {
 		slot := &a.later[round%maxRest]
 		out = append(out, *slot...)
-		*slot = nil
+		if clear(*slot); cap(*slot) > keptRoom {
+			*slot = nil
+		} else {
+			*slot = (*slot)[:0]
+		}
 	}
 	n := min(most, len(a.first))
 	out = append(out, a.first[:n]...)

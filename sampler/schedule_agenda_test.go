@@ -84,3 +84,26 @@ func TestLongSleepersThatWorkAreSeen(t *testing.T) {
 		t.Errorf("wall time %v, want %v", all, want)
 	}
 }
+
+// TestAgendaKeepsItsRoom: rounds that sample as many long sleepers as those before allocate nothing.
+func TestAgendaKeepsItsRoom(t *testing.T) {
+	var a agenda
+	const every, each = 16, 64
+	for i := range every * each {
+		a.put(new(thread), 0, uint64(1+i%every))
+	}
+	round := uint64(0)
+	turn := func() {
+		for range 4 * maxRest { // each slot comes twice at least
+			round++
+			due := a.due(round, 0)
+			for _, x := range due {
+				a.put(x, round, every)
+			}
+		}
+	}
+	turn()
+	if n := testing.AllocsPerRun(1, turn); n > 0 {
+		t.Errorf("%v allocations in %d rounds, want none", n, 4*maxRest)
+	}
+}
