@@ -19,6 +19,12 @@ var (
 	Operation      = Kind{profile.SortSafepoint, "operation of a runtime"} // the owner runs it, at a safepoint
 	Initialisation = Kind{profile.SortLock, "initialisation"}              // the owner runs it
 	Result         = Kind{profile.SortCondition, "result"}                 // the owner computes it
+	Notify         = Kind{profile.SortCondition, "notify"}
+	Happening      = Kind{profile.SortCondition, "event"}
+	Item           = Kind{profile.SortCondition, "item of a queue"}
+	Room           = Kind{profile.SortCondition, "room in a queue"}
+	Barrier        = Kind{profile.SortBarrier, "barrier of a language"}
+	Semaphore      = Kind{profile.SortSemaphore, "semaphore of a language"}
 )
 
 // owned is how what a thread waits for and its owner are joined in a sentence: what comes before the owner, and after.

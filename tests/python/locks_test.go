@@ -117,6 +117,36 @@ func TestLocks(t *testing.T) {
 	})
 }
 
+// TestAwaited: who waits in a function of the standard library by a lock that nobody holds waits for what that function
+// is for, not for a lock without an owner.
+func TestAwaited(t *testing.T) {
+	want := map[string]string{"notify": "a notify of a Condition", "event": "an Event",
+		"barrier": "the others of a Barrier", "semaphore": "a Semaphore", "item": "an item of a queue",
+		"mine": "an item of a queue", "room": "room in a queue", "done": "the work of a queue to be done",
+		"result": "the result of a Future", "results": "the results of Futures"}
+	each(t, 8, func(t *testing.T, in interpreter) {
+		for _, noStop := range []bool{false, true} {
+			x := start(t, in, "locks.py", []string{"WHAT=awaits"})
+			all, names := x.locks(t, noStop)
+			got := map[string]string{}
+			for _, l := range all {
+				for _, tid := range l.Waiters {
+					got[names[tid]], _, _ = strings.Cut(l.Name, " 0x")
+				}
+				if l.Owner != 0 || l.Note != "" || l.Kind == (waits.Kind{}) {
+					t.Errorf("no stop %t: %+v, want no owner and no lock", noStop, l)
+				}
+			}
+			for who, w := range want {
+				if got[who] != w {
+					t.Errorf("no stop %t: %q waits for %q, want %q; %+v", noStop, who, got[who], w, all)
+				}
+			}
+			x.end()
+		}
+	})
+}
+
 // childOf is the one child of a process.
 func childOf(t *testing.T, pid int) int {
 	t.Helper()

@@ -81,13 +81,16 @@ func TestOwnInstructions(t *testing.T) {
 	}
 }
 
-// TestThreading: a lock is told by the frames of module threading alone, not by those of a file of that name.
-func TestThreading(t *testing.T) {
-	for file, want := range map[string]bool{"/usr/lib/python3.11/threading.py": true, "<frozen threading>": true,
-		"/src/cpython/Lib/threading.py": true, "/srv/app/threading.py": false, "/srv/mythreading.py": false,
-		"/usr/lib/python3.11/site-packages/x/threading.py": false, "threading.py": false} {
-		if got := ofThreading(file); got != want {
-			t.Errorf("%q: %t, want %t", file, got, want)
+// TestLibraryFile: a wait is told by functions of the standard library alone, not by those of a file of that name.
+func TestLibraryFile(t *testing.T) {
+	for file, want := range map[string]string{"/usr/lib/python3.11/threading.py": threadingFile,
+		"<frozen threading>": threadingFile, "/src/cpython/Lib/threading.py": threadingFile,
+		"/srv/app/threading.py": "", "/srv/mythreading.py": "",
+		"/usr/lib/python3.11/site-packages/x/threading.py": "", "threading.py": "",
+		"/usr/lib/python3.14/concurrent/futures/_base.py": "concurrent/futures/_base.py", "/srv/futures/_base.py": "",
+		"<frozen queue>": "queue.py"} {
+		if got := libraryFile(file); got != want {
+			t.Errorf("%q: %q, want %q", file, got, want)
 		}
 	}
 }

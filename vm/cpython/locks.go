@@ -2,8 +2,6 @@ package cpython
 
 import (
 	"fmt"
-	"path"
-	"strings"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
@@ -164,31 +162,12 @@ func (r *Runtime) innermostSelf(t *snapshot.Thread, m *view.View) (self mem.Addr
 	if !ok {
 		return 0, "", false
 	}
-	name, ok := object.Pointer(m, f.Code+mem.Addr(r.layout.Code.Name))
-	file, ok2 := object.Pointer(m, f.Code+mem.Addr(r.layout.Code.Filename))
-	if !ok || !ok2 {
+	function, file, ok := r.functionOf(&f, m)
+	if !ok || libraryFile(file) != threadingFile {
 		return 0, "", false
 	}
-	function, _ = r.layout.StringAt(m, name)
-	if file, _ := r.layout.StringAt(m, file); !ofThreading(file) {
-		return 0, "", false
-	}
-	r.layout.Variables(m, &f, func(name string, value mem.Addr) bool {
-		if name == "self" {
-			self = value
-		}
-		return self == 0
-	})
+	self = r.selfOf(&f, m)
 	return self, function, self != 0
-}
-
-// ofThreading reports whether a file is that of module threading, and not another's of that name: it lies in the
-// folder of the standard library itself.
-func ofThreading(file string) bool {
-	folder, name := path.Split(file)
-	base := path.Base(folder)
-	library := strings.HasPrefix(base, "python") || base == "Lib"
-	return name == "threading.py" && library || file == "<frozen threading>"
 }
 
 // seenByFrame completes l by what a function of module threading waits for: an RLock that is written in Python knows
@@ -239,7 +218,14 @@ func (r *Runtime) pyLocks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock 
 			continue
 		}
 		at[l.addr] = len(out)
-		out = append(out, l.shown(t.TID, threads, t.Registers != nil && !m.TakeLate() && !s.Rolling))
+		shown := l.shown(t.TID, threads, t.Registers != nil && !m.TakeLate() && !s.Rolling)
+		if l.kind == lockType && !l.ends {
+			if a, of := r.awaitedIn(t, &search, m); a != nil {
+				shown.Kind, shown.Name, shown.Note = a.kind, a.name(of), ""
+				shown.Evidence = fmt.Sprintf("by the lock at %#x, which nobody holds", uint64(l.addr))
+			}
+		}
+		out = append(out, shown)
 	}
 	r.holdersByBlock(s, memory, out)
 	return out

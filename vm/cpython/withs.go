@@ -197,7 +197,7 @@ func (r *Runtime) exitsOf(f *object.Frame, n int, search, m *view.View, prefetch
 func (r *Runtime) holdersByBlock(s *snapshot.Snapshot, memory mem.Reader, locks []waits.Lock) {
 	unowned := map[mem.Addr]*waits.Lock{}
 	for i := range locks {
-		if l := &locks[i]; l.Owner == 0 && !l.Gone && !l.Ends {
+		if l := &locks[i]; l.Owner == 0 && !l.Gone && !l.Ends && l.Kind == (waits.Kind{}) {
 			unowned[mem.Addr(l.Number)] = l
 		}
 	}

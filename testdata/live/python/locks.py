@@ -1,5 +1,7 @@
 """Threads that wait for locks, as WHAT in the environment says."""
+import concurrent.futures
 import os
+import queue
 import threading
 import time
 
@@ -82,6 +84,27 @@ def forks():
     os.wait()
 
 
+def awaits():
+    """Each thread waits in the standard library by a lock that nobody holds, and has the name of what it waits for."""
+    full = queue.Queue(1)
+    full.put(0)
+    condition, semaphore = threading.Condition(), threading.Semaphore(0)
+
+    def notify():
+        with condition:
+            condition.wait(timeout=1000)
+
+    class Mine(queue.Queue):
+        pass
+
+    waits = {"notify": notify, "event": threading.Event().wait, "barrier": threading.Barrier(2).wait,
+             "semaphore": semaphore.acquire, "item": queue.Queue().get, "mine": Mine().get,
+             "room": lambda: full.put(1), "done": full.join, "result": concurrent.futures.Future().result,
+             "results": lambda: concurrent.futures.wait([concurrent.futures.Future()])}
+    for name, f in waits.items():
+        threading.Thread(target=f, name=name, daemon=True).start()
+
+
 def say():
     time.sleep(0.1)
     print("ready", flush=True)
@@ -90,6 +113,8 @@ def say():
 what = os.environ["WHAT"]
 if what == "forks":
     forks()
+elif what == "awaits":
+    awaits()
 elif what == "joins":
     joins()
 elif what == "ended":
