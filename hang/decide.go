@@ -204,7 +204,7 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 		return c
 	}
 	of := j.of(pid)
-	if _, c.Frame = culpritFiber(d, j.blamed(pid, tid)); c.Frame != nil {
+	if c.Fiber, c.Frame = culpritFiber(d, j.blamed(pid, tid)); c.Frame != nil {
 		return c
 	}
 	t := j.sampled[tid]
@@ -212,10 +212,10 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 		c.Frame = ownFrame(d, &t.Stack)
 	}
 	if c.Frame == nil {
-		_, c.Frame = culpritFiber(d, of.parked)
+		c.Fiber, c.Frame = culpritFiber(d, of.parked)
 	}
 	if c.Frame == nil && t != nil && t.Loop != nil {
-		_, c.Frame = culpritFiber(d, of.leaves)
+		c.Fiber, c.Frame = culpritFiber(d, of.leaves)
 	}
 	return c
 }

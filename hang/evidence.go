@@ -19,9 +19,13 @@ const (
 func (j *judging) evidence(v *Verdict, sinks []sink) *Verdict {
 	if c := v.Culprit; c != nil {
 		if c.Frame != nil {
-			v.Because = append(v.Because, fmt.Sprintf("look first at %s: %s", j.whole(c.TID, c.PID), place(c.Frame)))
+			who := j.whole(c.TID, c.PID)
+			if c.waitsApart() {
+				who = fiberName(c.Fiber) + " of " + j.process(c.PID)
+			}
+			v.Because = append(v.Because, fmt.Sprintf("look first at %s: %s", who, place(c.Frame)))
 		}
-		if t := j.class[c.TID]; t != nil && t.Why != "" && t.Class != Unseen {
+		if t := j.class[c.TID]; !c.waitsApart() && t != nil && t.Why != "" && t.Class != Unseen {
 			v.Because = append(v.Because, fmt.Sprintf("%s: %s, %s", j.whole(c.TID, c.PID), t.Class, t.Why))
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -172,15 +171,19 @@ func (j *judging) waitingFibers(pid int, all []*profile.Fiber, more string) stri
 	if frame == nil {
 		return words
 	}
-	name := strconv.FormatUint(f.ID, 10)
-	if f.Name != "" {
-		name = text.Quote(f.Name)
-	}
 	state := text.Escape(f.State)
 	if f.Waits >= time.Minute {
 		state += ", " + text.Duration(f.Waits)
 	}
-	return words + fmt.Sprintf(": %s %s [%s] in %s", f.Kind, name, state, place(frame))
+	return words + fmt.Sprintf(": %s [%s] in %s", fiberName(f), state, place(frame))
+}
+
+// fiberName is "goroutine 6", or its own name where it has one: `task "Task-1"`.
+func fiberName(f *profile.Fiber) string {
+	if f.Name != "" {
+		return fmt.Sprintf("%s %s", f.Kind, text.Quote(f.Name))
+	}
+	return fmt.Sprintf("%s %d", f.Kind, f.ID)
 }
 
 func waitsOrWait(n int) string {

@@ -50,7 +50,12 @@ type Culprit struct {
 	Process string `json:"process,omitempty"`
 	// Frame is the first of its frames that is the user's own: not of libc, a runtime or a test runner. nil if none is.
 	Frame *profile.Frame `json:"-"`
+	// Fiber is whose frame that is; nil if it is the thread's. Of one on no thread TID is a thread that could run it.
+	Fiber *profile.Fiber `json:"-"`
 }
+
+// waitsApart reports whether it is a fiber that is on no thread.
+func (c *Culprit) waitsApart() bool { return c.Fiber != nil && c.Fiber.TID == 0 }
 
 // Judged is one thread and its class.
 type Judged struct {
