@@ -240,17 +240,21 @@ func (j *judging) deadlock(c *profile.WaitCycle) *Verdict {
 		v.Sentence = fit(v.Sentence, ", in "+strings.Join(places, " and "))
 	}
 	v.Sentence = fit(v.Sentence, j.since(c.Threads...))
-	v.addCycle(c)
+	j.addCycle(v, c)
 	v.Culprit = j.culprit(pid, c.Threads[0])
 	return v
 }
 
 // addCycle adds the waits of a cycle to the evidence, as far as there is room.
-func (v *Verdict) addCycle(c *profile.WaitCycle) {
-	for _, line := range c.Lines[:min(mostLines, len(c.Lines))] {
+func (j *judging) addCycle(v *Verdict, c *profile.WaitCycle) {
+	lines, _ := c.Telling(func(tid int) bool {
+		t := j.sampled[tid]
+		return t != nil && t.IdleKind() != ""
+	})
+	for _, line := range lines[:min(mostLines, len(lines))] {
 		v.Because = append(v.Because, text.Message(line))
 	}
-	if len(c.Lines) <= mostLines {
+	if len(lines) <= mostLines {
 		v.Cycle = c.Threads
 	}
 }

@@ -53,7 +53,7 @@ func (j *judging) stuck(c *profile.WaitCycle, sinks []sink) *Verdict {
 		}
 	}
 	v.Sentence = fit(v.Sentence, j.since(leaf))
-	v.addCycle(c)
+	j.addCycle(v, c)
 	v.Culprit = j.culprit(j.owner[leaf], leaf)
 	return v
 }

@@ -60,9 +60,9 @@ type Waker struct{ PID, TID int }
 // WaitCycle is threads that wait for each other.
 type WaitCycle struct {
 	Kind    CycleKind
-	Text    string // what it is, a sentence
-	Threads []int  // in the order of the edges
-	Lines   []string
+	Text    string        // what it is, a sentence
+	Threads []int         // in the order of the edges
+	Lines   []string      // what the first of Threads wait for, one each
 	Stood   time.Duration // how long it is known to have been so
 	Behind  []int         // threads that wait for one of these
 }
@@ -157,6 +157,22 @@ const (
 	WaitOutside WaitMode = "outside" // somebody outside of the machine or of what is known
 	WaitIdle    WaitMode = "idle"    // a runtime keeps the thread for work to come
 )
+
+// Telling is the lines of c but for those of threads that are idle, and how many these are. A cycle of idle threads
+// alone has all of them.
+func (c *WaitCycle) Telling(idle func(tid int) bool) (lines []string, left int) {
+	for i, line := range c.Lines {
+		if i < len(c.Threads) && idle(c.Threads[i]) {
+			left++
+		} else {
+			lines = append(lines, line)
+		}
+	}
+	if left == len(c.Lines) {
+		return c.Lines, 0
+	}
+	return lines, left
+}
 
 // CycleKind is what a cycle of waits is.
 type CycleKind string

@@ -27,11 +27,11 @@ func Text(w io.Writer, d *profile.Dump, opt Options) error {
 	for _, note := range d.Notes {
 		p.cutLine(text.Message(note))
 	}
+	shown, idle := entries(d, &opt)
 	if d.Waits != nil {
-		p.cycles(d.Waits)
+		p.cycles(d.Waits, idle)
 		p.roots(rootsOf(d))
 	}
-	shown, idle := entries(d, &opt)
 	first := shown
 	if opt.Group && len(d.Fibers) > 0 { // what is the runtime's own comes behind them
 		n := slices.IndexFunc(shown, func(e entry) bool { return e.rank >= rankLoop })

@@ -15,13 +15,18 @@ import (
 func WaitsText(to io.Writer, w *profile.Waits, opt Options) error {
 	p := &printer{w: bufio.NewWriter(to), dump: &profile.Dump{}, opt: opt}
 	var all []uint64
+	var idle []*profile.Thread
 	for i := range w.Threads {
-		if wait := w.Threads[i].Wait; wait != nil {
-			all = append(all, addressesOfWait(wait)...)
+		t := &w.Threads[i].Thread
+		if t.Wait != nil {
+			all = append(all, addressesOfWait(t.Wait)...)
+		}
+		if p.isFolded(t) {
+			idle = append(idle, t)
 		}
 	}
 	p.addresses = newAddresses(all, &opt)
-	p.cycles(w)
+	p.cycles(w, idle)
 	p.roots(rootsAsked(w))
 	for i := range w.Processes {
 		p.waitingProcess(w, &w.Processes[i])
@@ -36,9 +41,19 @@ func WaitsText(to io.Writer, w *profile.Waits, opt Options) error {
 	return nil
 }
 
-func (p *printer) cycles(w *profile.Waits) {
+// isFolded reports whether t is counted at the end, among those that are idle.
+func (p *printer) isFolded(t *profile.Thread) bool {
+	return p.opt.Group && p.opt.folds() && t.IdleKind() != ""
+}
+
+// cycles writes the cycles of w; of threads that are idle, which are counted at the end, only how many there are.
+func (p *printer) cycles(w *profile.Waits, idle []*profile.Thread) {
+	away := map[int]bool{}
+	for _, t := range idle {
+		away[t.TID] = true
+	}
 	for i := range w.Cycles {
-		p.cycle(&w.Cycles[i])
+		p.cycle(&w.Cycles[i], away)
 	}
 }
 
@@ -79,14 +94,21 @@ func rootsOf(d *profile.Dump) (roots []profile.WaitRoot) {
 	return roots
 }
 
-func (p *printer) cycle(c *profile.WaitCycle) {
+func (p *printer) cycle(c *profile.WaitCycle, idle map[int]bool) {
 	part := Cut
 	if c.Kind != profile.CycleDeadlock {
 		part = Thread
 	}
 	p.line(p.style(part, text.Wrap(text.Message(c.Text), p.width(), 4)))
-	for _, line := range c.Lines {
+	lines, left := c.Telling(func(tid int) bool { return idle[tid] })
+	for _, line := range lines {
 		p.line("  ", text.Wrap("  "+p.addresses.short(text.Message(line)), p.width(), 4)[2:])
+	}
+	if n := len(c.Threads) - len(c.Lines); n > 0 {
+		p.line("  and ", counted(n, "thread"), " more")
+	}
+	if left > 0 {
+		p.line("  and ", counted(left, "idle thread"))
 	}
 	if n := len(c.Behind); n > 0 {
 		p.line(fmt.Sprintf("  %s behind: %s", counted(n, "thread"), p.ranges(numbers(c.Behind))))
@@ -114,7 +136,7 @@ func (p *printer) waitingProcess(w *profile.Waits, process *profile.Process) {
 			continue
 		}
 		all = append(all, &t.Thread)
-		if p.opt.Group && p.opt.folds() && t.IdleKind() != "" {
+		if p.isFolded(&t.Thread) {
 			idle = append(idle, &t.Thread)
 		} else {
 			busy = append(busy, &t.Thread)

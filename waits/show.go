@@ -1,7 +1,6 @@
 package waits
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/fpstack/fpstack/profile"
@@ -87,7 +86,7 @@ func (g *Graph) Shown(tid int) *profile.Wait {
 	return out
 }
 
-// maxLines bounds how many edges of a cycle are shown.
+// maxLines is how many threads of a cycle have a line.
 const maxLines = 64
 
 func (g *Graph) showCycle(c *Cycle) profile.WaitCycle {
@@ -95,9 +94,6 @@ func (g *Graph) showCycle(c *Cycle) profile.WaitCycle {
 		Text: g.cycleWords(c)}
 	for _, tid := range c.Threads[:min(maxLines, len(c.Threads))] {
 		out.Lines = append(out.Lines, g.thread(tid)+" "+g.Words(g.Of(tid)))
-	}
-	if n := len(c.Threads) - maxLines; n > 0 {
-		out.Lines = append(out.Lines, fmt.Sprintf("and %s more", text.Count(n, "thread")))
 	}
 	return out
 }
