@@ -13,8 +13,9 @@ import (
 	"github.com/fpstack/fpstack/text"
 )
 
-// fibers writes the fibers of the dump: those with the same stack and state together, in the order of their first.
-// Those that the runtime made for itself are counted, and shown if Verbose.
+// fibers writes the fibers of the dump: those with the same stack and state together, in the order of their first, but
+// with Group those that wait for a lock or for nobody before the others. Those that the runtime made for itself are
+// counted, and shown if Verbose.
 func (p *printer) fibers() {
 	var order []string
 	groups := map[string][]*profile.Fiber{}
@@ -30,6 +31,15 @@ func (p *printer) fibers() {
 			order = append(order, key)
 		}
 		groups[key] = append(groups[key], f)
+	}
+	if p.opt.Group {
+		stuck := func(key string) int {
+			if w := groups[key][0].Wait; w == profile.FiberLock || w == profile.FiberNobody {
+				return 0
+			}
+			return 1
+		}
+		slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(stuck(a), stuck(b)) })
 	}
 	for _, key := range order {
 		p.fiberGroup(groups[key])
