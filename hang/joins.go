@@ -64,6 +64,9 @@ func (j *judging) doubts(s *sink) (n int) {
 	if w != nil && w.Listens && !j.tree[s.pid] {
 		n += 8
 	}
+	if s.rank == rankWork && j.of(s.pid).serves && (w == nil || !w.Listens) { // who listens says it best
+		n += 8
+	}
 	if j.joinsThreads(s.node) {
 		n += 2
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/walked"
 	"github.com/fpstack/fpstack/tracer"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/waits"
@@ -143,6 +144,26 @@ func TestAwaited(t *testing.T) {
 				}
 			}
 			x.end()
+		}
+	})
+}
+
+// TestIdlePool: of a pool the thread that has no work is idle, one that waits in its work or on its own is not.
+func TestIdlePool(t *testing.T) {
+	each(t, 8, func(t *testing.T, in interpreter) {
+		x := start(t, in, "locks.py", []string{"WHAT=awaits"})
+		idle := map[string]int{}
+		for i := 0; i < 20 && idle["Python pool"] == 0; i++ {
+			walked.Pause(i)
+			s := x.stop(t)
+			clear(idle)
+			for k := range s.Threads {
+				stack := x.Walk(s, k)
+				idle[x.Walker.Idle(&s.Threads[k], &stack)]++
+			}
+		}
+		if idle["Python pool"] != 1 || len(idle) != 2 || idle[""] != 12 {
+			t.Errorf("idle are %v, want one of the pool, and 12 threads that are not", idle)
 		}
 	})
 }

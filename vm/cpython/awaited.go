@@ -115,8 +115,8 @@ func (r *Runtime) isOf(a mem.Addr, classes []string, m *view.View) bool {
 }
 
 // libraries are files of the standard library whose functions wait by locks or are called by those that do.
-var libraries = []string{"concurrent/futures/_base.py", "multiprocessing/pool.py", "multiprocessing/queues.py",
-	threadingFile, "queue.py"}
+var libraries = []string{"concurrent/futures/_base.py", "concurrent/futures/thread.py", "multiprocessing/pool.py",
+	"multiprocessing/queues.py", threadingFile, "queue.py"}
 
 // libraryFile is which of those a file is, by its path within the standard library; "" for none, as another's file of
 // that name.

@@ -50,6 +50,7 @@ type Runtime struct {
 var _ interface {
 	unwind.Identifier
 	unwind.Waypointer
+	unwind.Idler
 	snapshot.Copier
 	Mapped(set *module.Set)      // vm.Mapper
 	DumpCopier() snapshot.Copier // vm.DumpCopier

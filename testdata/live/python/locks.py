@@ -103,6 +103,11 @@ def awaits():
              "results": lambda: concurrent.futures.wait([concurrent.futures.Future()])}
     for name, f in waits.items():
         threading.Thread(target=f, name=name, daemon=True).start()
+    global pool  # it ends with its last reference
+    pool = concurrent.futures.ThreadPoolExecutor(2, "pool")
+    pool.submit(int).result()
+    pool.submit(threading.Event().wait)  # one waits for work, and one in work
+    pool.submit(int).result()
 
 
 def say():
