@@ -224,6 +224,8 @@ func (r *Runtime) pyLocks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock 
 				shown.Kind, shown.Name, shown.Note = a.kind, a.name(of), ""
 				shown.Evidence = fmt.Sprintf("by the lock at %#x, which nobody holds", uint64(l.addr))
 			}
+			shown.Instant = shown.Instant && !m.TakeLate()
+			left = min(m.Left(), search.Left())
 		}
 		out = append(out, shown)
 	}
