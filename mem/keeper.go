@@ -1,16 +1,20 @@
 package mem
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Keeper is a Reader that keeps a copy of what is read through it, so that the same can be read again when the target
-// is gone. It is for one goroutine at a time.
+// is gone. Of what changes meanwhile it keeps what was read last, which is what the reader went on with. It is for one
+// goroutine at a time.
 type Keeper struct {
 	from   Reader
 	most   int // bytes that may be kept
 	size   int
 	full   bool
 	ranges []Range
-	held   map[Addr]int // longest range that begins there
+	held   map[Addr]int // index of the range that begins there
 }
 
 // NewKeeper returns a Keeper of what is read from r, which may be nil: then nothing is mapped. It keeps up to most
@@ -23,27 +27,43 @@ func (k *Keeper) ReadMem(b []byte, addr Addr) (int, error) {
 		return 0, &FaultError{Addr: addr, Len: len(b), Err: ErrUnmapped}
 	}
 	n, err := k.from.ReadMem(b, addr)
-	if n > 0 && k.held[addr] < n {
+	if n > 0 && !bytes.HasPrefix(k.at(addr), b[:n]) {
 		k.Keep(Range{Start: addr, Data: bytes.Clone(b[:n])})
 	}
 	return n, err
 }
 
-// Keep keeps r as if it had been read.
-func (k *Keeper) Keep(r Range) {
-	switch n := len(r.Data); {
-	case n == 0 || k.held[r.Start] >= n:
-	case k.size+n > k.most:
-		k.full = true
-	default:
-		k.size += n
-		k.held[r.Start] = n
-		k.ranges = append(k.ranges, r)
+// at is what is kept of the range that begins at addr.
+func (k *Keeper) at(addr Addr) []byte {
+	if i, ok := k.held[addr]; ok {
+		return k.ranges[i].Data
 	}
+	return nil
 }
 
-// Ranges is what was kept, in the order of reading. Of an address that was read more than once the first answer comes
-// first.
+// Keep keeps r as if it had been read.
+func (k *Keeper) Keep(r Range) {
+	before := k.at(r.Start)
+	if n := len(r.Data); n < len(before) {
+		r.Data = slices.Concat(r.Data, before[n:])
+	}
+	more := len(r.Data) - len(before)
+	switch i, ok := k.held[r.Start]; {
+	case len(r.Data) == 0:
+		return
+	case k.size+more > k.most:
+		k.full = true
+		return
+	case ok:
+		k.ranges[i] = r
+	default:
+		k.held[r.Start] = len(k.ranges)
+		k.ranges = append(k.ranges, r)
+	}
+	k.size += more
+}
+
+// Ranges is what was kept, one range for each address that something was read at, in the order of the first reads.
 func (k *Keeper) Ranges() []Range { return k.ranges }
 
 // Full reports whether something was read that there was no room for.

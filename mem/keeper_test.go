@@ -39,3 +39,19 @@ func TestKeeper(t *testing.T) {
 		t.Errorf("without a memory: %v, want a FaultError", err)
 	}
 }
+
+// TestKeeperChanged: of what was read twice the last answer is kept, and what an earlier one had beyond it.
+func TestKeeperChanged(t *testing.T) {
+	data := []byte("abcdefgh")
+	k := NewKeeper(NewOverlay(nil, Range{0x1000, data}), 8)
+	var b [6]byte
+	k.ReadMem(b[:], 0x1000)
+	copy(data, "ABCDEFGH")
+	k.ReadMem(b[:4], 0x1000)
+	if r := k.Ranges(); len(r) != 1 || string(r[0].Data) != "ABCDef" {
+		t.Errorf("kept %v, want one range, ABCDef", r)
+	}
+	if k.ReadMem(b[:], 0x1000); string(k.Ranges()[0].Data) != "ABCDEF" || k.Full() {
+		t.Errorf("kept %v, full %v", k.Ranges(), k.Full())
+	}
+}
