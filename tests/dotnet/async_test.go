@@ -32,11 +32,25 @@ var waitingChains = []string{
 	"awaits the result of a TaskCompletionSource: Wide",
 }
 
+// withSingle are the runtimes that waiting.cs is run in: also one that comes as a single file.
+func withSingle() []string { return append(folders(), single) }
+
+const single = "8.0.30"
+
+// startWaiters starts testdata/dotnet/waiting.cs in the runtime of a version.
+func startWaiters(t *testing.T, version string, arguments ...string) *server {
+	t.Helper()
+	if version == single {
+		return startReady(t, inPlace(t, version, "waiting.dll", arguments...))
+	}
+	return startHost(t, filepath.Join(fetched, version), own, nil, append([]string{"waiting.dll"}, arguments...)...)
+}
+
 // TestAsync: of async methods that wait each chain is listed as often as it is there, with the lines that the source
 // marks, and what it awaits; none of those that have ended is.
 func TestAsync(t *testing.T) {
 	lines := markedLines(t, "../../testdata/dotnet/waiting.cs")
-	for _, version := range folders() {
+	for _, version := range withSingle() {
 		for _, tt := range []struct {
 			name, moved string
 			n           int
@@ -47,7 +61,7 @@ func TestAsync(t *testing.T) {
 				want[chain] = n
 			}
 			t.Run(version+tt.name, func(t *testing.T) {
-				s := startHost(t, filepath.Join(fetched, version), own, nil, "waiting.dll", fmt.Sprint(n), moved)
+				s := startWaiters(t, version, fmt.Sprint(n), moved)
 				got, err := s.asyncs(t, lines)
 				if err != nil {
 					t.Fatal(err)
@@ -70,9 +84,9 @@ func TestAsyncChurn(t *testing.T) {
 		scans = 400
 	}
 	lines := markedLines(t, "../../testdata/dotnet/waiting.cs")
-	for _, version := range folders() {
+	for _, version := range withSingle() {
 		t.Run(version, func(t *testing.T) {
-			s := startHost(t, filepath.Join(fetched, version), own, nil, "waiting.dll", fmt.Sprint(n), "churn")
+			s := startWaiters(t, version, fmt.Sprint(n), "churn")
 			whole, churned := 0, 0
 			for range scans {
 				got, err := s.asyncs(t, lines)
@@ -149,14 +163,14 @@ var update = flag.Bool("update", false, "save processes of .NET again for tests 
 
 // TestSavedAsync: a saved dump has the async methods that the process had, and what they wait for.
 func TestSavedAsync(t *testing.T) {
-	for _, version := range folders() {
+	for _, version := range withSingle() {
 		t.Run(version, func(t *testing.T) {
 			runtime, to := filepath.Join(fetched, version), filepath.Join(t.TempDir(), "saved")
 			if _, err := os.Stat(runtime); *update && err == nil {
 				to, _ = filepath.Abs("../../testdata/snapshots/dotnet/async-" + version + ".snapshot")
 				elsewhere(t, own, runtime)
 			}
-			s := startHost(t, runtime, own, nil, "waiting.dll", "3")
+			s := startWaiters(t, version, "3")
 			var live, saved, complaints bytes.Buffer // frames of libraries without symbols have no names
 			cmd.Execute([]string{"-p", fmt.Sprint(s.PID()), "--fibers", "all", "--save", to}, &live, &complaints)
 			cmd.Execute([]string{to}, &saved, &complaints)
@@ -174,9 +188,9 @@ func TestSavedAsync(t *testing.T) {
 // TestAsyncOfCore: a core has the async methods that the process had, where the file of their assembly is believed;
 // else it says why they are not there.
 func TestAsyncOfCore(t *testing.T) {
-	for _, version := range folders() {
+	for _, version := range withSingle() {
 		t.Run(version, func(t *testing.T) {
-			s := startHost(t, filepath.Join(fetched, version), own, nil, "waiting.dll", "3")
+			s := startWaiters(t, version, "3")
 			core := filepath.Join(t.TempDir(), "core")
 			var live, believed, not, complaints bytes.Buffer
 			cmd.Execute([]string{"-p", fmt.Sprint(s.PID()), "--fibers", "all"}, &live, &complaints)
@@ -188,7 +202,12 @@ func TestAsyncOfCore(t *testing.T) {
 			}
 			complaints.Reset()
 			cmd.Execute([]string{core, "--fibers", "all"}, &not, &complaints)
-			if got := asyncText(not.String()); strings.Contains(got, "Waiting.") ||
+			got = asyncText(not.String())
+			if version == single { // it was decompressed, so the memory has it
+				if got != want {
+					t.Errorf("core without files:\n%s\nlive:\n%s\n%s", got, want, complaints.String())
+				}
+			} else if strings.Contains(got, "Waiting.") ||
 				!strings.Contains(complaints.String(), "async methods may be missing") {
 				t.Errorf("not believed:\n%s\n%s", got, complaints.String())
 			}

@@ -5,6 +5,7 @@ package dotnet
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,27 +54,32 @@ func replaced(t *testing.T, program, name string, assembly []byte) []byte {
 	return nil
 }
 
+// inPlace is the program of a single file with one of our assemblies in the place of its own.
+func inPlace(t *testing.T, version, assembly string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	name := programs[version].name
+	program, err := os.ReadFile(filepath.Join(fetched, version, name))
+	code, err2 := os.ReadFile(filepath.Join(own, assembly))
+	if err = errors.Join(err, err2); err != nil {
+		t.Skipf("%v: scripts/build-dotnet brings it", err)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, replaced(t, string(program), name+".dll", code), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, arguments...)
+	cmd.Env = append(os.Environ(), "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1")
+	return cmd
+}
+
 // TestSingleFile: monitors, a task and names of threads in the runtimes that come as single files.
 func TestSingleFile(t *testing.T) {
-	assembly, err := os.ReadFile(filepath.Join(own, "azmcp.dll"))
-	if err != nil {
-		t.Skipf("%v: scripts/build-dotnet makes it", err)
-	}
 	for _, version := range []string{"10.0.9", "9.0.7"} {
 		if !*full && version != "10.0.9" {
 			continue
 		}
 		t.Run(version, func(t *testing.T) {
-			program, err := os.ReadFile(filepath.Join(fetched, version, "azmcp"))
-			if err != nil {
-				t.Skipf("%v: scripts/build-dotnet gets it", err)
-			}
-			path := filepath.Join(t.TempDir(), "azmcp")
-			if err := os.WriteFile(path, replaced(t, string(program), "azmcp.dll", assembly), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command(path)
-			cmd.Env = append(os.Environ(), "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1")
+			cmd := inPlace(t, version, "azmcp.dll")
 			s := startWaiting(t, cmd)
 			s.open(t, cmd)
 			var locks []waits.Lock

@@ -60,9 +60,15 @@ func startHost(t testing.TB, runtime, folder string, environment []string, assem
 	cmd := exec.Command(host, append([]string{runtime}, assembly...)...)
 	cmd.Dir = folder
 	cmd.Env = append(append(os.Environ(), "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1"), environment...)
+	return startReady(t, cmd)
+}
+
+// startReady runs a command, and waits until it says that it is ready.
+func startReady(t testing.TB, cmd *exec.Cmd) *server {
+	t.Helper()
 	s := startWaiting(t, cmd)
 	if line, err := s.out.ReadString('\n'); line != "ready\n" {
-		t.Fatalf("%v says %q: %v", assembly, line, err)
+		t.Fatalf("%v says %q: %v", cmd.Args, line, err)
 	}
 	s.open(t, cmd)
 	return s
