@@ -15,6 +15,7 @@ package emulate
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fpstack/fpstack/code/x86"
 )
@@ -127,7 +128,7 @@ func (m *Machine) Step() error {
 	}
 	m.next, m.fault, m.Touched = m.PC+uint64(in.Len), nil, 0
 	m.Atomic = in.IsMem && (in.Lock || in.Space == 0 && in.Op&^1 == exchange)
-	known := !in.VEX && !in.Other && m.execute(in)
+	known := !in.VEX && !in.Other && (!in.Lock || isLockable(in)) && m.execute(in)
 	switch {
 	case m.fault != nil:
 		return m.fault
@@ -180,4 +181,21 @@ func (m *Machine) execute(in *x86.Instruction) bool {
 		return m.twoByte(in) || m.vector(in)
 	}
 	return false
+}
+
+// isLockable reports whether an instruction may have the prefix for atomic access; others with it are traps.
+func isLockable(in *x86.Instruction) bool {
+	number := in.Reg & 7
+	switch {
+	case !in.IsMem || in.Space > 1:
+		return false
+	case in.Space == 1:
+		return slices.Contains([]byte{0xab, 0xb0, 0xb1, 0xb3, 0xbb, 0xc0, 0xc1, 0xc7}, in.Op) ||
+			in.Op == 0xba && number > 4
+	case in.Op < 0x38:
+		return in.Op&7 < 2
+	case in.Op == 0x80, in.Op == 0x81, in.Op == 0x83:
+		return number != 7
+	}
+	return in.Op&^1 == exchange || in.Op&^1 == 0xf6 && number&^1 == 2 || in.Op&^1 == 0xfe && number < 2
 }

@@ -48,8 +48,18 @@ func TestEnds(t *testing.T) {
 		{"a word of no memory", "\x31\xc0\x48\x8b\x00", ErrMemory, nil},
 		{"a write to no memory", "\x31\xc0\x48\x89\x00", ErrMemory, nil},
 		{"a jump to no code", "\x31\xc0\xff\xe0", nil, isUnknown},
-		{"AVX", "\xc5\xf8\x77", nil, isUnknown},
-		{"AVX-512", "\x62\xa1\xfd\x00\xef\xc0", nil, isUnknown},
+		{"AVX", "\xc5\xf8\x77", nil, isFirst},
+		{"AVX-512", "\x62\xa1\xfd\x00\xef\xc0", nil, isFirst},
+		{"vmovdqu64 (%rbx), %zmm0", "\x62\xf1\xfe\x48\x6f\x03", nil, isFirst},
+		{"vmovups %zmm0, (%rbx)", "\x62\xf1\x7c\x48\x11\x03", nil, isFirst},
+		{"vmovdqu64 (%rbx), %ymm16", "\x62\xe1\xfe\x28\x6f\x03", nil, isFirst},
+		{"kmovd %eax, %k1", "\xc5\xfb\x92\xc8", nil, isFirst},
+		{"lock mov", "\xf0\x48\x89\x03", nil, isFirst},
+		{"lock add to a register", "\xf0\x48\x01\xc0", nil, isFirst},
+		{"lock cmp", "\xf0\x48\x39\x03", nil, isFirst},
+		{"lock or of an immediate to rax", "\xf0\x0c\x01", nil, isFirst},
+		{"ret of 16 bits", "\x66\xc3", nil, isFirst},
+		{"a short jump of 16 bits", "\x66\xeb\x00", nil, isFirst},
 		{"floating point", "\xf2\x0f\x58\xc1", nil, isUnknown},
 		{"rdtsc", "\x0f\x31", nil, isUnknown},
 		{"cpuid", "\x0f\xa2", nil, isUnknown},
@@ -62,6 +72,12 @@ func TestEnds(t *testing.T) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}
+}
+
+// isFirst reports whether the first instruction is the one that is not known.
+func isFirst(err error) bool {
+	var e *UnknownError
+	return errors.As(err, &e) && e.PC == here
 }
 
 func isUnknown(err error) bool {

@@ -9,6 +9,9 @@ import (
 // oneByte runs instructions whose opcode is one byte.
 func (m *Machine) oneByte(in *x86.Instruction) bool {
 	op := in.Op
+	if in.Small && isShortJump(op) { // processors differ
+		return false
+	}
 	switch {
 	case op < 0x40:
 		return m.arithmetic(in)
@@ -35,6 +38,11 @@ func (m *Machine) oneByte(in *x86.Instruction) bool {
 		return m.upper(in)
 	}
 	return true
+}
+
+// isShortJump reports whether an instruction jumps by a byte, returns, or leaves.
+func isShortJump(op byte) bool {
+	return op >= 0x70 && op <= 0x7f || op == 0xeb || op == 0xc2 || op == 0xc3 || op == 0xc9
 }
 
 // upper runs those from C0 on, and what is left.

@@ -183,8 +183,12 @@ func random(r *rand.Rand) []byte {
 	two := r.IntN(2) == 0
 	if r.IntN(3) == 0 {
 		b = append(b, 0x66)
-	} else if two && r.IntN(3) == 0 {
-		b = append(b, pick(0xf2, 0xf3))
+	}
+	if r.IntN(8) == 0 {
+		b = append(b, 0xf0)
+	}
+	for two && r.IntN(3) == 0 {
+		b = append(b, pick(0xf2, 0xf3, 0x2e))
 	}
 	if r.IntN(2) == 0 {
 		b = append(b, 0x40|byte(r.IntN(2)<<3|r.IntN(2)<<2)) // W, R

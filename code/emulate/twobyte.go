@@ -14,7 +14,9 @@ func (m *Machine) twoByte(in *x86.Instruction) bool {
 		return m.fail(ErrSystem)
 	case op == 0x0b:
 		return m.fail(ErrTrap)
-	case op == 0x0d, op >= 0x18 && op <= 0x1f: // hints, endbr, nop
+	case op == 0x0d, op == 0x18: // hints
+		return in.IsMem
+	case op > 0x18 && op <= 0x1f: // endbr, nop
 		return true
 	case op >= 0x40 && op <= 0x4f:
 		n := size(in)
