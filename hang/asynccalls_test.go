@@ -70,6 +70,48 @@ func TestAsyncCallsElsewhere(t *testing.T) {
 	}
 }
 
+// TestRequests: where a thread that waits for work is all that is to be seen of a server, what its requests wait for is
+// said below, also of a branch of one. What nobody asked for is not.
+func TestRequests(t *testing.T) {
+	const kestrel = "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Http.HttpProtocol.ProcessRequestsAsync<T>"
+	stack := func(functions ...string) (s profile.FiberStack) {
+		for _, name := range functions {
+			s.Stack.Frames = append(s.Stack.Frames, profile.Frame{Func: name, Kind: profile.DotNet})
+		}
+		return s
+	}
+	c := blockedOn(profile.Wait{Sort: profile.SortSet, Mode: profile.WaitOutside, Listens: true,
+		Text: "waits for connections"})
+	for i := range c.Moments {
+		d := c.Moments[i].Dumps[0]
+		d.FiberStacks = []profile.FiberStack{stack("Shop.Works"), stack("Shop.Row"),
+			stack("Shop.Both", kestrel), stack("Shop.Row", "Shop.Both", kestrel), stack("Shop.Row", "Shop.Both",
+				"System.Between", kestrel), stack("Shop.Row", "Shop.Other", kestrel)}
+		d.Fibers = []profile.Fiber{
+			{Kind: profile.AsyncCall, ID: 1, Stack: 0, Wait: profile.FiberFuture, State: "awaits a result"},
+			{Kind: profile.AsyncCall, ID: 2, Stack: 1, Wait: profile.FiberFuture, State: "awaits a result",
+				AwaitedBy: []uint64{3}},
+			{Kind: profile.AsyncCall, ID: 3, Stack: 2, Wait: profile.FiberFuture, State: "awaits all"},
+		}
+	}
+	branch := "1 async call in Shop.Row for Shop.Both [awaits a result]"
+	if all := strings.Join(Judge(c).Because, "\n"); !strings.Contains(all, branch) ||
+		strings.Contains(all, "Shop.Works") {
+		t.Errorf("%q", all)
+	}
+	for i := range c.Moments {
+		d := c.Moments[i].Dumps[0]
+		for k := range 3 { // two of the same way, and another
+			d.Fibers[k] = profile.Fiber{Kind: profile.AsyncCall, ID: uint64(k), Stack: 3 + k,
+				Wait: profile.FiberFuture, State: "awaits a result"}
+		}
+	}
+	const two = "2 async calls in Shop.Row for Shop.Both [awaits a result]"
+	if all := strings.Join(Judge(c).Because, "\n"); !strings.Contains(all, two) {
+		t.Errorf("%q, want %q", all, two)
+	}
+}
+
 // TestTaskOfAThread: a thread that waits for a task goes on when the async functions do that wait for no other: these
 // are named, with whom they keep. Where they wait for a time, where a timer may set what they wait for, and where a
 // host waits to be ended, it does not hang. What the runtime has for itself is no matter.
@@ -83,6 +125,7 @@ func TestTaskOfAThread(t *testing.T) {
 		return profile.Fiber{Kind: profile.AsyncCall, Wait: wait, State: state}, s
 	}
 	source := []string{"Shop.FetchRow", "Shop.Load", "Shop.Checkout"}
+	const kestrel = "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Http.HttpProtocol.ProcessRequestsAsync<T>"
 	for _, row := range []struct {
 		name   string
 		wait   profile.FiberWait
@@ -107,6 +150,10 @@ func TestTaskOfAThread(t *testing.T) {
 		{"a host", profile.FiberFuture, []string{
 			"Microsoft.Extensions.Hosting.HostingAbstractionsHostExtensions.WaitForShutdownAsync (async)", "Shop.Main"},
 			false, Unknown, "waits for a signal that ends it", false, nil},
+		{"a host with a request", profile.FiberFuture, append(source, kestrel), false, Unknown,
+			"waits for a signal that ends it; 1 async call in Shop.FetchRow (a.cs:1) for Shop.Checkout (a.cs:3) " +
+				"[awaits a result]", false, []string{
+				"Microsoft.Extensions.Hosting.HostingAbstractionsHostExtensions.WaitForShutdownAsync (async)"}},
 	} {
 		c := blockedOn(profile.Wait{Sort: profile.SortTask, Kind: "a task", Mode: profile.WaitAny,
 			Text: "waits for a task"})

@@ -77,18 +77,19 @@ func (j *judging) lockedFibers(v *Verdict) {
 	}
 }
 
-// lostCalls adds to v the async functions that nobody lets go on, or that have what others wait for, of processes for
-// which it does not blame one.
+// lostCalls adds to v the async functions that nobody lets go on, or that have what others wait for, or those that a
+// server waits for, of processes for which it does not blame one.
 func (j *judging) lostCalls(v *Verdict) {
 	for _, d := range j.dumps {
-		calls := j.of(d.Process.PID).leaves
+		of := j.of(d.Process.PID)
+		calls := of.leaves
 		if len(calls) == 0 || lost(calls[0]) != 0 && awaitingHeld(d, calls[0]) == nil {
-			continue
+			calls = of.requests
 		}
 		if _, frame := culpritFiber(d, calls); frame == nil || v.Culprit != nil && v.Culprit.Frame == frame {
 			continue
 		}
-		v.Because = append(v.Because, "also: "+j.process(d.Process.PID)+" has "+j.awaiting(d.Process.PID))
+		v.Because = append(v.Because, "also: "+j.process(d.Process.PID)+" has "+j.awaiting(d, calls))
 	}
 }
 

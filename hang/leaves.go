@@ -73,6 +73,37 @@ func awaitsShutdown(d *profile.Dump, f *profile.Fiber) bool {
 	return hasInner(d, f, func(frame *profile.Frame) bool { return strings.HasPrefix(frame.Func, waits) })
 }
 
+// requests are those of calls that a server waits for, to answer a request: of Kestrel.
+func requests(d *profile.Dump, calls []*profile.Fiber) (out []*profile.Fiber) {
+	const answers = "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Http.HttpProtocol.ProcessRequests"
+	answering := map[int]bool{} // stacks
+	for i := range d.FiberStacks {
+		if slices.ContainsFunc(d.FiberStacks[i].Stack.Frames, func(f profile.Frame) bool {
+			return strings.HasPrefix(f.Func, answers)
+		}) {
+			answering[i] = true
+		}
+	}
+	if len(answering) == 0 {
+		return nil
+	}
+	all := byID(d)
+	for _, f := range calls {
+		outer := f
+		for n := 0; n < maxOutwards && outer != nil && !answering[outer.Stack]; n++ {
+			if len(outer.AwaitedBy) == 0 {
+				outer = nil
+			} else {
+				outer = all.at[outer.AwaitedBy[0]]
+			}
+		}
+		if outer != nil && answering[outer.Stack] {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // lost is 0 for what nobody lets go on.
 func lost(f *profile.Fiber) int {
 	if f.Wait == profile.FiberNobody {
@@ -97,10 +128,13 @@ func (j *judging) blamed(pid, tid int) []*profile.Fiber {
 // task says what s does, which waits for a task: by the async functions that wait.
 func (j *judging) task(s *sink, w *profile.Wait) {
 	of := j.of(s.pid)
-	words := j.awaiting(s.pid)
+	words := j.awaiting(of.dump, of.leaves)
 	switch {
 	case of.hosts:
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal that ends it"
+		if asked := j.awaiting(of.dump, of.requests); asked != "" {
+			s.does += "; " + asked
+		}
 	case words != "":
 		s.rank, s.kind, s.does = rankFibers, Waiting, "waits for "+words
 	case of.timed:
@@ -134,24 +168,28 @@ func outwards(d *profile.Dump, f *profile.Fiber) (frames []profile.Frame) {
 	return frames
 }
 
-// awaiting says what async functions of process pid wait for, by the first that is the user's own, and which of its own
-// functions waits for that in the end; "" for nothing.
-func (j *judging) awaiting(pid int) string {
-	of := j.of(pid)
-	f, frame := culpritFiber(of.dump, of.leaves)
+// awaiting says what calls, async functions of a process, wait for, by the first that is the user's own, and which of
+// its own functions waits for that in the end; "" for nothing.
+func (j *judging) awaiting(d *profile.Dump, calls []*profile.Fiber) string {
+	f, frame := culpritFiber(d, calls)
 	if frame == nil || !f.IsAsync() {
 		return ""
 	}
-	kept := awaitingHeld(of.dump, f)
-	n := 0
-	for _, other := range of.leaves {
-		if other.State == f.State && other.Stack == f.Stack {
+	kept := awaitingHeld(d, f)
+	n, same := 0, map[int]bool{f.Stack: true} // by stack
+	for _, other := range calls {
+		is, known := same[other.Stack]
+		if !known {
+			is = len(f.AwaitedBy) == 0 && len(other.AwaitedBy) == 0 && isSameWay(d, f, other)
+			same[other.Stack] = is
+		}
+		if is && other.State == f.State {
 			n++
 		}
 	}
 	words := text.Count(n, f.Kind) + " in " + place(frame)
-	for _, outer := range slices.Backward(outwards(of.dump, f)) {
-		if isOwn(of.dump, &outer) {
+	for _, outer := range slices.Backward(outwards(d, f)) {
+		if isOwn(d, &outer) {
 			if outer.Func != frame.Func {
 				words += " for " + place(&outer)
 			}
@@ -163,11 +201,31 @@ func (j *judging) awaiting(pid int) string {
 		return words
 	}
 	who := text.Count(len(kept), kept[0].Kind)
-	if _, at := culpritFiber(of.dump, kept); at != nil {
+	if _, at := culpritFiber(d, kept); at != nil {
 		who += " in " + text.Escape(shortName(at.Func))
 	}
 	return fmt.Sprintf("%s [%s], which is in %s [%s]", who, text.Escape(kept[0].State), place(frame),
 		text.Escape(f.State))
+}
+
+// isSameWay reports whether the first and the last of the user's own functions of two are the same: what is between
+// those and behind them is no matter.
+func isSameWay(d *profile.Dump, a, b *profile.Fiber) bool {
+	var ends [2][2]profile.Frame
+	for i, f := range []*profile.Fiber{a, b} {
+		s := fiberStack(d, f)
+		if s == nil || ownFrame(d, s) == nil {
+			return false
+		}
+		ends[i][0] = *ownFrame(d, s)
+		for k := range s.Frames {
+			if isOwn(d, &s.Frames[k]) {
+				ends[i][1] = s.Frames[k]
+			}
+		}
+	}
+	same := func(a, b profile.Frame) bool { return a.Func == b.Func && a.File == b.File && a.Line == b.Line }
+	return same(ends[0][0], ends[1][0]) && same(ends[0][1], ends[1][1])
 }
 
 // awaitingHeld are those that wait for what f has, of the wait of which there are most; nil for none.

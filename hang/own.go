@@ -22,7 +22,7 @@ var foreignFunctions = []string{"runtime.", "testing.", "internal/", "sync.", "s
 	"io.", "time.", "std::", "core::", "alloc::", "test::", "__libc_", "_start", "start_thread", "clone", "java.",
 	"jdk.", "sun.", "org.junit.", "junit.", "org.testng.", "org.apache.maven.",
 	"org.codehaus.plexus.", "org.gradle.", "com.zaxxer.hikari.", "org.apache.commons.", "org.apache.tomcat.",
-	"org.springframework.", "com.sun.", "System.", "Microsoft.", "Xunit.", "NUnit.", "unittest.",
+	"org.springframework.", "com.sun.", "System.", "Microsoft.", "Interop.", "Xunit.", "NUnit.", "unittest.",
 	"_pytest.", "testing::", "void std::", "uv_", "node::", "v8::"}
 
 // ownFrame is the first frame of s that is the user's own: not of libc, of a runtime or of a test runner. nil if there

@@ -55,20 +55,21 @@ func (all byThread) alike(id threadID) bool {
 // together is what is known of all threads of a process. Each of them asks for it: it is worked out once, or a verdict
 // on 20,000 threads would take minutes.
 type together struct {
-	dump    *profile.Dump    // the last one, nil without one
-	fibers  []*profile.Fiber // goroutines that wait for others, if none of them can go on
-	parked  []*profile.Fiber // all of the program, if none of them runs
-	changes bool             // its fibers change threads
-	leaves  []*profile.Fiber // tasks and async functions that wait for no other
-	tasks   bool             // an executor has tasks
-	timed   bool             // one of these waits for a time: then the timer of its loop is that
-	hosts   bool             // one waits until somebody ends the program
-	serves  bool             // one waits for somebody to connect
-	timers  bool             // a timer of its runtime is set
-	pooled  bool             // one waits for a connection or an object of a pool
-	rests   bool             // no thread runs, nor did but to wake and sleep again
-	spin    []int            // those that spin
-	share   string           // how much CPU each of these had or wanted
+	dump     *profile.Dump    // the last one, nil without one
+	fibers   []*profile.Fiber // goroutines that wait for others, if none of them can go on
+	parked   []*profile.Fiber // all of the program, if none of them runs
+	changes  bool             // its fibers change threads
+	leaves   []*profile.Fiber // tasks and async functions that wait for no other
+	requests []*profile.Fiber // those of leaves that a server waits for
+	tasks    bool             // an executor has tasks
+	timed    bool             // one of these waits for a time: then the timer of its loop is that
+	hosts    bool             // one waits until somebody ends the program
+	serves   bool             // one waits for somebody to connect
+	timers   bool             // a timer of its runtime is set
+	pooled   bool             // one waits for a connection or an object of a pool
+	rests    bool             // no thread runs, nor did but to wake and sleep again
+	spin     []int            // those that spin
+	share    string           // how much CPU each of these had or wanted
 }
 
 // of works out what is known of the threads of a process.
@@ -118,6 +119,7 @@ func (p *together) addFibers() {
 		return
 	}
 	p.leaves, p.timed = leaves(p.dump)
+	p.requests = requests(p.dump, p.leaves)
 	for i := range p.dump.Fibers {
 		p.tasks = p.tasks || p.dump.Fibers[i].Kind == profile.AsyncTask
 		p.hosts = p.hosts || awaitsShutdown(p.dump, &p.dump.Fibers[i])

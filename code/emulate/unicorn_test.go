@@ -297,7 +297,7 @@ func differs(in *x86.Instruction, code []byte, m *Machine) bool {
 	case in.Op == 0xa4 || in.Op == 0xac: // the next instruction is behind the number
 		return in.Base == x86.RelativeBase
 	case in.Op == 0xb1: // the upper half of a register that stays as it is
-		return size(in) == 4 && m.Flags.Zero == in.IsMem
+		return size(in) == 4 && (m.Flags.Zero || !in.IsMem)
 	case in.Op == 0xbc || in.Op == 0xbd: // of 0; and F2 does not count
 		return m.Flags.Zero && in.Repeat == 0 || in.Repeat == 0xf2
 	}

@@ -3,6 +3,7 @@
 package dotnet
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/cmd"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tests/harness"
@@ -48,33 +50,88 @@ func TestAspNet(t *testing.T) {
 	all := ""
 	for range 30 { // until the request has come so far
 		s.open(t, cmd)
-		s.Stop(t)
-		r := s.runtime(t).(interface {
-			vm.FiberLister
-			vm.FiberStacker
-			Frames(unwind.Site) []profile.Frame
-		})
-		fibers, _ := r.Fibers(&snapshot.Snapshot{})
-		all = ""
-		for _, f := range fibers {
-			var stack unwind.Stack
-			r.FiberStack(f.ID, &stack)
-			chain, left := "", want
-			for i := range stack.Frames {
-				for _, x := range r.Frames(stack.Frames[i].Site) {
-					chain += x.Func + " < "
-					if len(left) > 0 && strings.Contains(x.Func, left[0]) {
-						left = left[1:]
-					}
-				}
-			}
-			if all += f.State + ": " + chain + "\n"; len(left) == 0 {
-				return
-			}
+		found := 0
+		if found, all = s.chains(t, want); found > 0 {
+			return
 		}
 		time.Sleep(time.Second)
 	}
 	t.Errorf("no request waits in %s:\n%s", want, all)
+}
+
+// TestStuckRequest: requests that a handler of a route does not answer are shown, as many as there are, from what it
+// waits for to the server, with the lines of the handler; hang says so.
+func TestStuckRequest(t *testing.T) {
+	const version, n = "9.0.5", 3
+	lines := markedLines(t, "../../testdata/dotnet/web.cs")
+	s := startHost(t, filepath.Join(fetched, version), own, nil, "web.dll", "--urls", "http://127.0.0.1:0",
+		"--Logging:LogLevel:Default=None")
+	line, err := s.out.ReadString('\n')
+	address, ok := strings.CutPrefix(strings.TrimSpace(line), "http://")
+	if err != nil || !ok {
+		t.Fatalf("the server says %q: %v", line, err)
+	}
+	for range n {
+		client := dialed(t, address)
+		defer client.Close()
+		fmt.Fprint(client, "GET /checkout HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	}
+	where := func(name string) string { return fmt.Sprintf("(async) web.cs:%d", lines[name]) }
+	want := []string{"Shop.Orders.Query " + where("Query"), "Shop.Orders.Load " + where("Load"),
+		"Shop.Program.Checkout " + where("Checkout"), "HttpProtocol.ProcessRequests<",
+		"KestrelConnection<"}
+	found, all := 0, ""
+	for end := time.Now().Add(patience); found < n && time.Now().Before(end); { // until they have come so far
+		s.Forget(t)
+		found, all = s.chains(t, want)
+	}
+	if found != n {
+		t.Errorf("%d requests are shown, want %d in %q:\n%s", found, n, want, all)
+	}
+	s.Close()
+	var out, complaints bytes.Buffer // frames of libraries without symbols have no names
+	cmd.Execute([]string{"hang", fmt.Sprint(s.PID())}, &out, &complaints)
+	sentence, _, _ := strings.Cut(out.String(), "\n")
+	says := fmt.Sprintf("waits for a signal that ends it; %d async calls in Shop.Orders.Query (async) (web.cs:%d) for "+
+		"Shop.Program.Checkout (async) (web.cs:%d) [awaits the result of a TaskCompletionSource]", n, lines["Query"],
+		lines["Checkout"])
+	if !strings.Contains(sentence, says) {
+		t.Errorf("hang says %q, want %q in it\n%s", sentence, says, &complaints)
+	}
+}
+
+// chains counts the async methods that wait in calls whose functions are those, with their lines, in that order and
+// with others between them; all is every one there is.
+func (s *server) chains(t *testing.T, want []string) (found int, all string) {
+	t.Helper()
+	s.Stop(t)
+	r := s.runtime(t).(interface {
+		vm.FiberLister
+		vm.FiberStacker
+		Frames(unwind.Site) []profile.Frame
+	})
+	fibers, _ := r.Fibers(&snapshot.Snapshot{})
+	for _, f := range fibers {
+		var stack unwind.Stack
+		r.FiberStack(f.ID, &stack)
+		chain, left := "", want
+		for i := range stack.Frames {
+			for _, x := range r.Frames(stack.Frames[i].Site) {
+				shown := x.Func
+				if x.Line > 0 {
+					shown += fmt.Sprintf(" %s:%d", filepath.Base(x.File), x.Line)
+				}
+				chain += shown + " < "
+				if len(left) > 0 && strings.Contains(shown, left[0]) {
+					left = left[1:]
+				}
+			}
+		}
+		if all += f.State + ": " + chain + "\n"; len(left) == 0 {
+			found++
+		}
+	}
+	return found, all
 }
 
 // freeAddress is one that nobody listens at.
