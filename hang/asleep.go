@@ -79,7 +79,8 @@ func (j *judging) where(n *node) string {
 
 // loop says what an event loop waits for: a connection that is open keeps it, and a timer ends its wait.
 func (j *judging) loop(n *node, l *profile.Loop) (rank, Kind, string) {
-	w, calls := j.waiting[n.tid], j.awaiting(j.of(n.pid).dump, j.of(n.pid).leaves)
+	w := j.waiting[n.tid]
+	calls, _, _ := j.awaiting(j.of(n.pid).dump, j.of(n.pid).leaves)
 	if calls != "" {
 		calls = "; " + calls
 	}

@@ -11,6 +11,7 @@ import (
 // Bounds of the evidence.
 const (
 	mostEvidence = 5   // lines below the sentence
+	mostRequests = 3   // of these, for what requests of one process wait for
 	manyThreads  = 8   // from so many on, threads with the same stack are worth a line
 	manyShare    = 0.3 // if they are this share of all
 )
@@ -82,14 +83,16 @@ func (j *judging) lockedFibers(v *Verdict) {
 func (j *judging) lostCalls(v *Verdict) {
 	for _, d := range j.dumps {
 		of := j.of(d.Process.PID)
-		calls := of.leaves
-		if len(calls) == 0 || lost(calls[0]) != 0 && awaitingHeld(d, calls[0]) == nil {
-			calls = of.requests
+		calls, most := of.requests, mostRequests
+		if len(of.leaves) > 0 && (lost(of.leaves[0]) == 0 || awaitingHeld(d, of.leaves[0]) != nil) {
+			calls, most = of.leaves, 1
 		}
-		if _, frame := culpritFiber(d, calls); frame == nil || v.Culprit != nil && v.Culprit.Frame == frame {
-			continue
+		for range most {
+			words, frame, others := j.awaiting(d, calls)
+			if calls = others; frame != nil && (v.Culprit == nil || v.Culprit.Frame != frame) {
+				v.Because = append(v.Because, "also: "+j.process(d.Process.PID)+" has "+words)
+			}
 		}
-		v.Because = append(v.Because, "also: "+j.process(d.Process.PID)+" has "+j.awaiting(d, calls))
 	}
 }
 

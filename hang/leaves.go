@@ -118,6 +118,8 @@ func (j *judging) blamed(pid, tid int) []*profile.Fiber {
 	switch {
 	case len(of.fibers) > 0:
 		return of.fibers
+	case of.hosts && len(of.requests) > 0 && w != nil && w.Sort == profile.SortTask:
+		return of.requests
 	case len(of.leaves) > 0 && !of.leaves[0].IsAsync(), w != nil && w.Sort == profile.SortTask,
 		j.drives(pid, tid) && !of.serves:
 		return of.leaves
@@ -128,11 +130,11 @@ func (j *judging) blamed(pid, tid int) []*profile.Fiber {
 // task says what s does, which waits for a task: by the async functions that wait.
 func (j *judging) task(s *sink, w *profile.Wait) {
 	of := j.of(s.pid)
-	words := j.awaiting(of.dump, of.leaves)
+	words, _, _ := j.awaiting(of.dump, of.leaves)
 	switch {
 	case of.hosts:
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal that ends it"
-		if asked := j.awaiting(of.dump, of.requests); asked != "" {
+		if asked, _, _ := j.awaiting(of.dump, of.requests); asked != "" {
 			s.does += "; " + asked
 		}
 	case words != "":
@@ -169,25 +171,16 @@ func outwards(d *profile.Dump, f *profile.Fiber) (frames []profile.Frame) {
 }
 
 // awaiting says what calls, async functions of a process, wait for, by the first that is the user's own, and which of
-// its own functions waits for that in the end; "" for nothing.
-func (j *judging) awaiting(d *profile.Dump, calls []*profile.Fiber) string {
+// its own functions waits for that in the end; "" for nothing. others are those that it says nothing of.
+func (j *judging) awaiting(d *profile.Dump, calls []*profile.Fiber) (words string, at *profile.Frame,
+	others []*profile.Fiber) {
 	f, frame := culpritFiber(d, calls)
 	if frame == nil || !f.IsAsync() {
-		return ""
+		return "", nil, nil
 	}
 	kept := awaitingHeld(d, f)
-	n, same := 0, map[int]bool{f.Stack: true} // by stack
-	for _, other := range calls {
-		is, known := same[other.Stack]
-		if !known {
-			is = len(f.AwaitedBy) == 0 && len(other.AwaitedBy) == 0 && isSameWay(d, f, other)
-			same[other.Stack] = is
-		}
-		if is && other.State == f.State {
-			n++
-		}
-	}
-	words := text.Count(n, f.Kind) + " in " + place(frame)
+	n, others := alike(d, f, calls)
+	words = text.Count(n, f.Kind) + " in " + place(frame)
 	for _, outer := range slices.Backward(outwards(d, f)) {
 		if isOwn(d, &outer) {
 			if outer.Func != frame.Func {
@@ -198,14 +191,32 @@ func (j *judging) awaiting(d *profile.Dump, calls []*profile.Fiber) string {
 	}
 	words += fmt.Sprintf(" [%s]", text.Escape(f.State))
 	if kept == nil {
-		return words
+		return words, frame, others
 	}
 	who := text.Count(len(kept), kept[0].Kind)
-	if _, at := culpritFiber(d, kept); at != nil {
-		who += " in " + text.Escape(shortName(at.Func))
+	if _, inner := culpritFiber(d, kept); inner != nil {
+		who += " in " + text.Escape(shortName(inner.Func))
 	}
 	return fmt.Sprintf("%s [%s], which is in %s [%s]", who, text.Escape(kept[0].State), place(frame),
-		text.Escape(f.State))
+		text.Escape(f.State)), frame, others
+}
+
+// alike is how many of calls wait for the same as f by the same way, f among them; and the others.
+func alike(d *profile.Dump, f *profile.Fiber, calls []*profile.Fiber) (n int, others []*profile.Fiber) {
+	same := map[int]bool{f.Stack: true} // by stack
+	for _, other := range calls {
+		is, known := same[other.Stack]
+		if !known {
+			is = len(f.AwaitedBy) == 0 && len(other.AwaitedBy) == 0 && isSameWay(d, f, other)
+			same[other.Stack] = is
+		}
+		if is && other.State == f.State {
+			n++
+		} else {
+			others = append(others, other)
+		}
+	}
+	return n, others
 }
 
 // isSameWay reports whether the first and the last of the user's own functions of two are the same: what is between
