@@ -255,7 +255,8 @@ func (s *server) tell(t *testing.T, path, version string) {
 	text := fmt.Sprintf("version %s\n", version)
 	for _, m := range s.Set.Table().All() {
 		found := s.Set.Find(m.Start)
-		if filepath.Base(m.Path) != "libcoreclr.so" || found == nil || m.Offset != 0 {
+		if base := filepath.Base(m.Path); base != "libcoreclr.so" && base != programs[single].name || found == nil ||
+			m.Offset != 0 {
 			continue
 		}
 		for word, name := range map[string]string{"slots": "g_dacTable",
