@@ -91,10 +91,11 @@ const (
 	awaitedSender  // of a channel
 	awaitedRoom    // in a channel
 	awaitedChannel // one of these
-	awaitedSource  // a task that somebody sets the result of
-	awaitedAll     // of several tasks
-	awaitedAny     // one of several
-	awaitedHidden  // a method that is not shown
+	awaitedSocket
+	awaitedSource // a task that somebody sets the result of
+	awaitedAll    // of several tasks
+	awaitedAny    // one of several
+	awaitedHidden // a method that is not shown
 	awaitedClass
 )
 
@@ -118,6 +119,9 @@ func (c *scan) awaited(b *box, number map[mem.Addr]int, cycle bool) awaited {
 	return out
 }
 
+// kestrelSockets is where ASP.NET has what waits for its sockets: SocketReceiver, SocketSender.
+const kestrelSockets = "Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets.Internal."
+
 func awaitedOf(k *class) awaited {
 	name, _, _ := strings.Cut(k.name, "`")
 	switch {
@@ -127,6 +131,8 @@ func awaitedOf(k *class) awaited {
 		return awaited{kind: awaitedTimer}
 	case name == "SemaphoreSlim+TaskNode":
 		return awaited{kind: awaitedSemaphore}
+	case name == "Socket+AwaitableSocketAsyncEventArgs", strings.HasPrefix(name, "Socket") && k.in == kestrelSockets:
+		return awaited{kind: awaitedSocket}
 	case k.in == "System.Threading.Channels.":
 		return awaited{kind: channelOperation(name)}
 	case name == "Task" && !strings.Contains(k.name, "+"):
@@ -170,6 +176,8 @@ func (a awaited) text() string {
 		return "awaits room in a channel"
 	case awaitedChannel:
 		return "awaits a channel"
+	case awaitedSocket:
+		return "awaits a socket"
 	case awaitedSource:
 		return "awaits the result of a TaskCompletionSource"
 	case awaitedAll:
@@ -194,6 +202,8 @@ func (a awaited) wait() snapshot.FiberWait {
 		return snapshot.FiberReceive
 	case awaitedRoom:
 		return snapshot.FiberSend
+	case awaitedSocket:
+		return snapshot.FiberNet
 	case awaitedItself:
 		return snapshot.FiberNobody
 	}

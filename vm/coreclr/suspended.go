@@ -21,8 +21,8 @@ import (
 // runs, then the objects, which are read at one moment.
 //
 // Source: AsyncTaskMethodBuilderT.cs and Task.cs in src/libraries/System.Private.CoreLib; class MethodTable in
-// src/coreclr/vm/methodtable.h and class FieldDesc in src/coreclr/vm/field.h of dotnet/runtime. Seen in 8.0.30, 9.0.5 and
-// 10.0.12.
+// src/coreclr/vm/methodtable.h and class FieldDesc in src/coreclr/vm/field.h of dotnet/runtime. Seen in 8.0.30, 9.0.5
+// and 10.0.12.
 const (
 	marked = 1 // in the address of an object's MethodTable: a collection goes on
 
