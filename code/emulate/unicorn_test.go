@@ -277,8 +277,8 @@ func TestUnicorn(t *testing.T) {
 	}
 }
 
-// isLoose reports whether a processor runs what unicorn refuses, as [TestTruth] finds: REX.R of a group, and test, which
-// has two numbers in its group.
+// isLoose reports whether a processor runs what unicorn refuses, as [TestTruth] finds: REX.R of a group, and test, whose
+// group has two numbers for it.
 func isLoose(in *x86.Instruction) bool {
 	return in.Space == 0 && (in.Op&^1 == 0xc6 && in.Reg == 8 || in.Op&^1 == 0xf6 && in.Reg&7 == 1)
 }
@@ -293,10 +293,10 @@ func differs(in *x86.Instruction, code []byte, m *Machine) bool {
 		return true
 	case in.Space == 0:
 		return in.Op == 0xc2 && int16(in.Imm) < 0 || // the number is not signed
-			in.Lock && in.Op&^1 == 0xf6 && in.Reg&7 == 3 // neg: the flags are not those of what is there afterwards
+			in.Lock && in.Op&^1 == 0xf6 && in.Reg&7 == 3 // neg: the flags are those of something else
 	case in.Op == 0xa4 || in.Op == 0xac: // the next instruction is behind the number
 		return in.Base == x86.RelativeBase
-	case in.Op == 0xb1: // the upper half of a register that stays as it is
+	case in.Op == 0xb1: // the upper half of a register that stays as it was
 		return size(in) == 4 && (m.Flags.Zero || !in.IsMem)
 	case in.Op == 0xbc || in.Op == 0xbd: // of 0; and F2 does not count
 		return m.Flags.Zero && in.Repeat == 0 || in.Repeat == 0xf2
