@@ -277,8 +277,8 @@ func TestUnicorn(t *testing.T) {
 	}
 }
 
-// isLoose reports whether a processor runs what unicorn refuses, as [TestTruth] finds: REX.R of a group, and test, whose
-// group has two numbers for it.
+// isLoose reports whether a processor runs what unicorn refuses, as [TestTruth] finds: REX.R of a group, and test, that
+// has two numbers in its group.
 func isLoose(in *x86.Instruction) bool {
 	return in.Space == 0 && (in.Op&^1 == 0xc6 && in.Reg == 8 || in.Op&^1 == 0xf6 && in.Reg&7 == 1)
 }
