@@ -63,32 +63,9 @@ func TestAspNet(t *testing.T) {
 // TestStuckRequest: requests that a handler of a route does not answer are shown, as many as there are, from what it
 // waits for to the server, with the lines of the handler; hang says so.
 func TestStuckRequest(t *testing.T) {
-	const version, n = "9.0.5", 3
-	lines := markedLines(t, "../../testdata/dotnet/web.cs")
-	s := startHost(t, filepath.Join(fetched, version), own, nil, "web.dll", "--urls", "http://127.0.0.1:0",
-		"--Logging:LogLevel:Default=None")
-	line, err := s.out.ReadString('\n')
-	address, ok := strings.CutPrefix(strings.TrimSpace(line), "http://")
-	if err != nil || !ok {
-		t.Fatalf("the server says %q: %v", line, err)
-	}
-	for range n {
-		client := dialed(t, address)
-		defer client.Close()
-		fmt.Fprint(client, "GET /checkout HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	}
-	where := func(name string) string { return fmt.Sprintf("(async) web.cs:%d", lines[name]) }
-	want := []string{"Shop.Orders.Query " + where("Query"), "Shop.Orders.Load " + where("Load"),
-		"Shop.Program.Checkout " + where("Checkout"), "HttpProtocol.ProcessRequests<",
-		"KestrelConnection<"}
-	found, all := 0, ""
-	for end := time.Now().Add(patience); found < n && time.Now().Before(end); { // until they have come so far
-		s.Forget(t)
-		found, all = s.chains(t, want)
-	}
-	if found != n {
-		t.Errorf("%d requests are shown, want %d in %q:\n%s", found, n, want, all)
-	}
+	const n = 3
+	s, _, all := startRequests(t, n, "GET /checkout HTTP/1.1\r\nHost: localhost\r\n\r\n", "Shop.Orders.Query (async)",
+		"Shop.Orders.Load (async)", "Shop.Program.Checkout (async)")
 	for _, method := range []string{"SocketConnectionListener.AcceptAsync", "SocketConnection.DoReceive"} {
 		if !regexp.MustCompile("(?m)^awaits a socket: [^ ]*" + regexp.QuoteMeta(method)).MatchString(all) {
 			t.Errorf("%s awaits no socket:\n%s", method, all)
@@ -96,8 +73,8 @@ func TestStuckRequest(t *testing.T) {
 	}
 	s.Close()
 	says := fmt.Sprintf("waits for a signal that ends it; %d async calls in Shop.Orders.Query (async) (web.cs:%d) for "+
-		"Shop.Program.Checkout (async) (web.cs:%d) [awaits the result of a TaskCompletionSource]", n, lines["Query"],
-		lines["Checkout"])
+		"Shop.Program.Checkout (async) (web.cs:%d) [awaits the result of a TaskCompletionSource]", n,
+		webLines(t)["Query"], webLines(t)["Checkout"])
 	sentence := ""
 	for range 5 { // until the runtime has compiled what it compiles in the background
 		var out, complaints bytes.Buffer // frames of libraries without symbols have no names
@@ -107,6 +84,74 @@ func TestStuckRequest(t *testing.T) {
 		}
 	}
 	t.Errorf("hang says %q, want %q in it", sentence, says)
+}
+
+// TestPooled: of async methods whose state machines are kept for the next call those that wait are shown, between what
+// they wait for and who waits for them; those that are kept are not.
+func TestPooled(t *testing.T) {
+	const n, size = 3, 100
+	functions := []string{"Http1ContentLengthMessageBody.ReadAsyncInternal (async)",
+		"HttpRequestStream.ReadAsyncInternal (async)", "StreamPipeReader.ReadInternalAsync.Core (async local function)",
+		"Shop.Program.Upload (async)"}
+	s, clients, all := startRequests(t, n, fmt.Sprintf("POST /upload HTTP/1.1\r\nHost: localhost\r\n"+
+		"Content-Length: %d\r\n\r\n", size), functions...)
+	count := func(want int) (ok bool) {
+		for _, name := range functions {
+			ok = strings.Count(all, name) == want && (ok || name == functions[0])
+		}
+		return ok
+	}
+	if !count(n) {
+		t.Errorf("each waits %d times:\n%s", n, all)
+	}
+	fmt.Fprint(clients[0], strings.Repeat("x", size)) // so that these are kept
+	for end := time.Now().Add(patience); !count(n-1) && time.Now().Before(end); {
+		s.Forget(t)
+		_, all = s.chains(t, functions)
+	}
+	if !count(n - 1) {
+		t.Errorf("each waits %d times, when one has gone on:\n%s", n-1, all)
+	}
+}
+
+func webLines(t *testing.T) map[string]int { return markedLines(t, "../../testdata/dotnet/web.cs") }
+
+// startRequests starts testdata/dotnet/web.cs, makes n requests, and waits until so many async calls are in these
+// functions, at their lines, below the server; all is every one there is.
+func startRequests(t *testing.T, n int, request string, functions ...string) (s *server, clients []net.Conn,
+	all string) {
+	t.Helper()
+	s = startHost(t, filepath.Join(fetched, "9.0.5"), own, nil, "web.dll", "--urls", "http://127.0.0.1:0",
+		"--Logging:LogLevel:Default=None")
+	line, err := s.out.ReadString('\n')
+	address, ok := strings.CutPrefix(strings.TrimSpace(line), "http://")
+	if err != nil || !ok {
+		t.Fatalf("the server says %q: %v", line, err)
+	}
+	for range n {
+		client := dialed(t, address)
+		t.Cleanup(func() { client.Close() })
+		clients = append(clients, client)
+		fmt.Fprint(client, request)
+	}
+	lines, found := webLines(t), 0
+	var want []string
+	for _, f := range functions {
+		name, _, _ := strings.Cut(f, " ")
+		if at := lines[name[strings.LastIndexByte(name, '.')+1:]]; at > 0 {
+			f = fmt.Sprintf("%s web.cs:%d", f, at)
+		}
+		want = append(want, f)
+	}
+	want = append(want, "HttpProtocol.ProcessRequests<", "KestrelConnection<")
+	for end := time.Now().Add(patience); found < n && time.Now().Before(end); { // until they have come so far
+		s.Forget(t)
+		found, all = s.chains(t, want)
+	}
+	if found != n {
+		t.Fatalf("%d requests are shown, want %d in %q:\n%s", found, n, want, all)
+	}
+	return s, clients, all
 }
 
 // chains counts the async methods that wait in calls whose functions are those, with their lines, in that order and

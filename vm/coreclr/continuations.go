@@ -16,6 +16,7 @@ type class struct {
 	shown string // the same as C# has it
 	kind  classKind
 	box   bool   // it has a state machine
+	pool  bool   // the same, and it is no Task
 	size  uint64 // of an object, bytes, with the word before it
 }
 
@@ -61,7 +62,8 @@ func (c *scan) readClass(table mem.Addr) *class {
 	namespace := strings.LastIndexByte(first, '.') + 1
 	k.name, k.in = name.Raw[namespace:], first[:namespace]
 	k.shown = strings.TrimPrefix(name.Shown, first[:namespace])
-	k.box = strings.Contains(k.name, "AsyncStateMachineBox`")
+	k.pool = strings.HasPrefix(k.name, "PoolingAsyncValueTaskMethodBuilder`1+StateMachineBox`")
+	k.box = k.pool || strings.Contains(k.name, "AsyncStateMachineBox`")
 	switch {
 	case name.Raw == "System.Action" || strings.HasPrefix(name.Raw, "System.Action`"):
 		k.kind = actionClass
@@ -115,7 +117,7 @@ func (c *scan) readBox(b *box) bool {
 	}
 	f := v.Fields(b.at)
 	table, flags, next := f.Addr(0)&^tableMarks, uint32(f.Uint(taskFlags, 4)), f.Addr(taskContinuation)
-	if f.Err != nil || table != m.box || !isSuspended(flags) {
+	if f.Err != nil || table != m.box || !m.pooled && !isSuspended(flags) {
 		return false
 	}
 	at := b.at + mem.Addr(m.offset)
@@ -133,7 +135,9 @@ func (c *scan) readBox(b *box) bool {
 			return false
 		}
 	}
-	b.lets[0] = continuation{next, 0}
+	if b.lets[0] = (continuation{next, 0}); m.pooled {
+		b.lets[0] = continuation{b.at + wordSize, pooledWords}
+	}
 	if m.layout.iterator != unknown {
 		b.lets[1] = continuation{at + mem.Addr(m.layout.iterator), iteratorWords}
 	}
@@ -150,7 +154,7 @@ func (c *scan) readBox(b *box) bool {
 			}
 		}
 	}
-	return true
+	return !m.pooled || len(b.awaits) > 0 && b.state != unknown // else it is kept for the next call
 }
 
 // machineIn is the state machine of b, which is an object by itself: the reference to it is one of the first.
@@ -158,7 +162,7 @@ func (c *scan) machineIn(b *box) mem.Addr {
 	const most = 8 // words: a result of the method may lie before it
 	for i := range int64(most) {
 		f := c.View.Fields(b.at)
-		o := f.Addr(taskEnd + i*wordSize)
+		o := f.Addr(b.machine.first() + i*wordSize)
 		if f.Err != nil || o == 0 || o%wordSize != 0 {
 			continue
 		}
@@ -181,6 +185,7 @@ const (
 	maxWaiters    = 1 << 20 // of all continuations together
 	followedWords = 8       // of an object that is not known
 	iteratorWords = 4       // of ManualResetValueTaskSourceCore
+	pooledWords   = 6       // of an object that is no Task: these, behind what lets itself go on
 )
 
 // follow adds to to the boxes that the continuation o lets go on.
@@ -226,7 +231,10 @@ func (c *scan) follow(o mem.Addr, depth int, to *[]mem.Addr) {
 
 // letsOn is what o, which something waits for, lets go on.
 func (c *scan) letsOn(o mem.Addr, k *class) (continuation, bool) {
-	if !k.box {
+	switch {
+	case k.pool:
+		return continuation{o + wordSize, pooledWords}, true
+	case !k.box:
 		return continuation{o, 0}, true
 	}
 	f := c.View.Fields(o)
@@ -245,6 +253,9 @@ func (c *scan) readWaiters() (parts []moment.Part) {
 			c.followWords(k.at, k.words, maxFollowed, &to)
 		} else {
 			c.follow(k.at, maxFollowed, &to)
+		}
+		if k.words == pooledWords {
+			to = slices.DeleteFunc(to, func(o mem.Addr) bool { return o == k.at-wordSize }) // itself
 		}
 		slices.Sort(to)
 		c.waiters[k] = slices.Compact(to)

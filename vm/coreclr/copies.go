@@ -20,7 +20,7 @@ func (c *scan) searchAgain() {
 	}
 	c.Each(func(start mem.Addr, b []byte) bool {
 		return c.words.In(b, func(i, number int) bool {
-			if number%2 == 1 || len(b)-i < taskEnd || !isSuspended(order.Uint32(b[i+taskFlags:])) {
+			if number%2 == 1 || len(b)-i < taskEnd || !c.machines[number/2].mayWait(b[i:]) {
 				return true
 			}
 			if _, known := c.isBox[start+mem.Addr(i)]; !known || order.Uint64(b[i:])&marked != 0 {

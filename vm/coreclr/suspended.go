@@ -65,6 +65,7 @@ type machine struct {
 	of     mem.Addr // that its fields are described by: what types with other arguments share
 	typ    Type
 	boxed  bool  // it is an object by itself: an iterator, or in a program that was not optimized
+	pooled bool  // the object is no Task, and is used again
 	offset int64 // of it, or of the reference to it, in the object
 	fields *fieldSet
 	layout fieldsAt
@@ -164,6 +165,15 @@ type candidate struct {
 	row uint32
 }
 
+// boxType is what sort of object that has a state machine a type is.
+type boxType int
+
+const (
+	noBox boxType = iota
+	taskBox
+	pooledBox
+)
+
 // findMachines finds the types of objects that have state machines.
 func (c *scan) findMachines() error {
 	v := view.Over(nil, c.r.live, c.r.budget)
@@ -220,17 +230,17 @@ func (c *scan) addMachines(tables []candidate) {
 	if c.Miss(a.err); a.err != nil {
 		return
 	}
-	is := map[uint32]bool{}
+	is := map[uint32]boxType{}
 	for _, t := range tables {
-		known, ok := is[t.row]
+		sort, ok := is[t.row]
 		if !ok {
-			known = c.isBoxType(a.tables, t.row)
-			is[t.row] = known
+			sort = c.boxTypeOf(a.tables, t.row)
+			is[t.row] = sort
 		}
-		if !known {
+		if sort == noBox {
 			continue
 		}
-		m, err := c.machineOf(t.at)
+		m, err := c.machineOf(t.at, sort == pooledBox)
 		if c.Miss(err); m == nil {
 			continue
 		}
@@ -244,17 +254,25 @@ func (c *scan) addMachines(tables []candidate) {
 	}
 }
 
-// isBoxType reports whether the type with that row is one of objects that are tasks with a state machine.
-func (c *scan) isBoxType(t *metadata.Tables, row uint32) bool {
+// boxTypeOf is what sort of object with a state machine is of the type with that row: one that is a Task, or one that
+// is kept for the next call.
+// Source: PoolingAsyncValueTaskMethodBuilderT.cs in src/libraries/System.Private.CoreLib.
+func (c *scan) boxTypeOf(t *metadata.Tables, row uint32) boxType {
 	path, err := t.Path(row)
 	if c.Miss(err); err != nil || len(path) != 2 || path[0].Namespace != "System.Runtime.CompilerServices" {
-		return false
+		return noBox
 	}
-	return path[1].Name == "AsyncStateMachineBox`1" || path[1].Name == "DebugFinalizableAsyncStateMachineBox`1"
+	switch path[1].Name {
+	case "AsyncStateMachineBox`1", "DebugFinalizableAsyncStateMachineBox`1":
+		return taskBox
+	case "StateMachineBox`1":
+		return pooledBox
+	}
+	return noBox
 }
 
 // machineOf is the state machine of objects with the MethodTable at a, the last argument of their type; nil for none.
-func (c *scan) machineOf(a mem.Addr) (*machine, error) {
+func (c *scan) machineOf(a mem.Addr, pooled bool) (*machine, error) {
 	r, v := c.r, &c.View
 	if _, ok := v.Bytes(a, tableBytes); !ok { // so that it is kept whole: it is searched for by the word of its module
 		return nil, v.Fault()
@@ -266,7 +284,7 @@ func (c *scan) machineOf(a mem.Addr) (*machine, error) {
 		return nil, err
 	}
 	d := v.Fields(at)
-	m := &machine{box: a, table: d.Addr(wordSize)}
+	m := &machine{box: a, table: d.Addr(wordSize), pooled: pooled}
 	if d.Err != nil || m.table == 0 || m.table%wordSize != 0 {
 		return nil, d.Err
 	}
@@ -285,13 +303,21 @@ func (c *scan) machineOf(a mem.Addr) (*machine, error) {
 	m.boxed, m.offset = flags&categoryMask != categoryValue, int64(size)-int64(own)+wordSize
 	if m.boxed {
 		m.offset = 0 // the second reference: it is looked for
-	} else if m.offset < taskEnd {
+	} else if m.offset < m.first() {
 		return nil, nil
 	}
 	if m.fields, err = c.fieldsOf(m); m.fields == nil {
 		return nil, err
 	}
 	return m, nil
+}
+
+// first is where the fields of an object begin that has the machine, behind those of a Task.
+func (m *machine) first() int64 {
+	if m.pooled {
+		return wordSize
+	}
+	return taskEnd
 }
 
 // fieldsOf is what describes the fields of m, nil if it has none.
@@ -325,7 +351,7 @@ func (c *scan) findObjects() {
 			}
 			m := c.machines[number/2]
 			switch whole := len(b)-i >= taskEnd; {
-			case whole && !isSuspended(order.Uint32(b[i+taskFlags:])):
+			case whole && !m.mayWait(b[i:]):
 				return true
 			case !whole && c.r.searched.Replayed: // it has all of those that were found
 				return true
@@ -341,6 +367,11 @@ func (c *scan) findObjects() {
 			return true
 		})
 	})
+}
+
+// mayWait reports whether the object that b begins with may be that of a method that waits: a Task says so.
+func (m *machine) mayWait(b []byte) bool {
+	return m.pooled || isSuspended(order.Uint32(b[taskFlags:]))
 }
 
 // isSuspended reports whether the flags of a task are those of an async method that waits.
