@@ -70,8 +70,8 @@ func TestAsyncCallsElsewhere(t *testing.T) {
 	}
 }
 
-// TestRequests: where a thread that waits for work is all that is to be seen of a server, what its requests wait for is
-// said below, also of a branch of one. What nobody asked for is not.
+// TestRequests: what requests wait for that a server is to answer is said with it, also of a branch of one, and what
+// others wait for below. What nobody asked for is not.
 func TestRequests(t *testing.T) {
 	const kestrel = "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Http.HttpProtocol.ProcessRequestsAsync<T>"
 	stack := func(functions ...string) (s profile.FiberStack) {
@@ -94,10 +94,14 @@ func TestRequests(t *testing.T) {
 			{Kind: profile.AsyncCall, ID: 3, Stack: 2, Wait: profile.FiberFuture, State: "awaits all"},
 		}
 	}
-	branch := "1 async call in Shop.Row for Shop.Both [awaits a result]"
-	if all := strings.Join(Judge(c).Because, "\n"); !strings.Contains(all, branch) ||
-		strings.Contains(all, "Shop.Works") {
-		t.Errorf("%q", all)
+	const branch = "waits for connections; 1 async call in Shop.Row for Shop.Both [awaits a result]"
+	v := Judge(c)
+	if all := strings.Join(v.Because, "\n"); !strings.Contains(v.Sentence, branch) || v.Kind != Unknown ||
+		strings.Contains(v.Sentence+all, "Shop.Works") || strings.Contains(all, "async call in") {
+		t.Errorf("%s: %q, %q", v.Kind, v.Sentence, all)
+	}
+	if v.Culprit == nil || v.Culprit.Frame == nil || v.Culprit.Frame.Func != "Shop.Row" {
+		t.Errorf("culprit %+v", v.Culprit)
 	}
 	for i := range c.Moments {
 		d := c.Moments[i].Dumps[0]
@@ -108,8 +112,9 @@ func TestRequests(t *testing.T) {
 	}
 	const two = "2 async calls in Shop.Row for Shop.Both [awaits a result]"
 	const other = "1 async call in Shop.Row for Shop.Other [awaits a result]"
-	if all := strings.Join(Judge(c).Because, "\n"); !strings.Contains(all, two) || !strings.Contains(all, other) {
-		t.Errorf("%q, want %q and %q", all, two, other)
+	v = Judge(c)
+	if all := strings.Join(v.Because, "\n"); !strings.Contains(v.Sentence, two) || !strings.Contains(all, other) {
+		t.Errorf("%q, %q, want %q and %q", v.Sentence, all, two, other)
 	}
 }
 

@@ -204,7 +204,11 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 		return c
 	}
 	of := j.of(pid)
-	if c.Fiber, c.Frame = culpritFiber(d, j.blamed(pid, tid)); c.Frame != nil {
+	blamed := j.blamed(pid, tid)
+	if w := j.waiting[tid]; len(blamed) == 0 && w != nil && w.Listens {
+		blamed = of.requests
+	}
+	if c.Fiber, c.Frame = culpritFiber(d, blamed); c.Frame != nil {
 		return c
 	}
 	t := j.sampled[tid]

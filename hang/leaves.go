@@ -133,10 +133,7 @@ func (j *judging) task(s *sink, w *profile.Wait) {
 	words, _, _ := j.awaiting(of.dump, of.leaves)
 	switch {
 	case of.hosts:
-		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal that ends it"
-		if asked, _, _ := j.awaiting(of.dump, of.requests); asked != "" {
-			s.does += "; " + asked
-		}
+		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal that ends it"+j.requested(s.pid)
 	case words != "":
 		s.rank, s.kind, s.does = rankFibers, Waiting, "waits for "+words
 	case of.timed:
@@ -144,6 +141,14 @@ func (j *judging) task(s *sink, w *profile.Wait) {
 	default:
 		s.rank, s.kind, s.does = rankBlocked, j.blockedKind(s.node), j.blocked(s.node, w)
 	}
+}
+
+// requested says what requests wait for that process pid is to answer: "; 2 async calls in…"; "" for none.
+func (j *judging) requested(pid int) string {
+	if words, _, _ := j.awaiting(j.of(pid).dump, j.of(pid).requests); words != "" {
+		return "; " + words
+	}
+	return ""
 }
 
 // maxOutwards bounds the chains that are followed to the functions that wait for something in the end.

@@ -88,7 +88,7 @@ func (j *judging) byRight(s *sink, w *profile.Wait) {
 	case s.rank >= rankBlocked && j.joinsOnly(s.node, w):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for its other threads to end"
 	case s.rank >= rankTime && s.rank < rankWork && (j.of(s.pid).serves || j.of(s.root().pid).serves):
-		s.rank, s.kind, s.does = rankWork, Unknown, "waits for connections"
+		s.rank, s.kind, s.does = rankWork, Unknown, "waits for connections"+j.requested(s.pid)
 	case s.kind == Waiting && watches(w):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a change of a file"
 	case w.Sort == profile.SortSignal && s.rank == rankOutside && j.childServes(s.pid):
@@ -213,7 +213,7 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 			s.rank = rankFiberLock
 		}
 	case w.Listens:
-		s.rank, s.does = rankWork, "waits for connections"+j.besideLocks(n.pid)
+		s.rank, s.does = rankWork, "waits for connections"+j.besideLocks(n.pid)+j.requested(n.pid)
 	case w.Mode == profile.WaitIdle && n.from != nil && j.tree[n.pid] && len(j.of(n.pid).parked) > 0:
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.waitingFibers(n.pid, j.of(n.pid).parked, "")
 	case w.Mode == profile.WaitIdle && n.from != nil && j.tree[n.pid]:

@@ -72,8 +72,8 @@ func TestStuckRequest(t *testing.T) {
 		}
 	}
 	s.Close()
-	says := fmt.Sprintf("waits for a signal that ends it; %d async calls in Shop.Orders.Query (async) (web.cs:%d) for "+
-		"Shop.Program.Checkout (async) (web.cs:%d) [awaits the result of a TaskCompletionSource]", n,
+	says := fmt.Sprintf("waits for connections; %d async calls in Shop.Orders.Query (async) (web.cs:%d) for "+
+		"Shop.Program.Checkout (async) (web.cs:%d) [awaits the result of a Task", n,
 		webLines(t)["Query"], webLines(t)["Checkout"])
 	sentence := ""
 	for range 5 { // until the runtime has compiled what it compiles in the background
