@@ -3,12 +3,14 @@ import java.util.concurrent.locks.LockSupport;
 
 /** Virtual threads: one that spins on its carrier, some that are parked. */
 public class Virtual {
+	static final CountDownLatch deepest = new CountDownLatch(1);
 	static volatile long sink;
 
 	static long deep(int n) {
 		if (n > 0) {
 			return deep(n - 1) + 1;
 		}
+		deepest.countDown();
 		while (true) {
 			sink++;
 			if ((sink & 0xfffff) == 0) {
@@ -35,6 +37,7 @@ public class Virtual {
 		}
 		all.await();
 		Thread.ofVirtual().name("spins").start(() -> deep(6));
+		deepest.await();
 		System.out.println("ready");
 		System.out.flush();
 		Thread.sleep(1000000);

@@ -4,6 +4,7 @@ package java
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -132,38 +133,74 @@ func TestVirtual(t *testing.T) {
 		}
 		t.Run(version, func(t *testing.T) {
 			p := start(t, version, "Virtual")
-			marked := 0
+			gaps := 0
 			p.sampleEach(t, count(50, 300), "Virtual.deep", func(s *profile.Stack) string {
 				names := functions(javaFrames(s))
-				deep := 0
+				deep, marked := 0, false
 				for i := range s.Frames {
-					if s.Frames[i].Gap {
-						marked++
-					}
+					marked = marked || s.Frames[i].Gap
 					if s.Frames[i].Func == "Virtual.deep" {
 						deep++
 					}
+				}
+				if marked {
+					gaps++
 				}
 				const outermost = "java.util.concurrent.ForkJoinWorkerThread.run"
 				if !s.Complete || len(names) == 0 || names[len(names)-1] != outermost {
 					return fmt.Sprintf("got %q", names)
 				}
-				if deep != 7 && marked == 0 && slices.Contains(names, "Virtual.deep") {
+				if deep != 7 && !marked && slices.Contains(names, "Virtual.deep") {
 					return fmt.Sprintf("%d frames of deep, and no mark", deep)
 				}
 				return ""
 			})
-			shot := p.Stop(t)
-			found := false
-			for _, f := range p.Runtimes.ThreadFacts(shot) {
-				for _, fact := range f.Facts {
-					found = found || strings.Contains(fact, `"spins"`)
+			t.Logf("%d gaps", gaps)
+		})
+	}
+}
+
+// TestMounted: what a carrier is said to run is what its stack is of, though virtual threads come, go and are moved.
+func TestMounted(t *testing.T) {
+	for _, version := range versions(t) {
+		if version == "8" || version == "11" || version == "17" {
+			continue
+		}
+		t.Run(version, func(t *testing.T) {
+			p := start(t, version, "-Xint", "-Xmn2m", "Mounted")
+			named := regexp.MustCompile(`^runs virtual thread \d+ "deep-(\d)"$`)
+			told, untold := 0, 0
+			for i := range count(200, 1500) {
+				walked.Pause(i)
+				shot := p.dumped(t)
+				facts := p.Runtimes.ThreadFacts(shot)
+				for k := range shot.Threads {
+					s := p.Stack(shot, k)
+					names := functions(javaFrames(&s))
+					deep := 0
+					for _, name := range names {
+						if name == "Mounted.deep" {
+							deep++
+						}
+					}
+					if !slices.Contains(names, "Mounted.turns") || slices.ContainsFunc(s.Frames, func(f profile.Frame) bool { return f.Gap }) {
+						continue
+					}
+					fact := strings.Join(facts[shot.Threads[k].TID].Facts, ", ")
+					switch said := named.FindStringSubmatch(fact); {
+					case said == nil:
+						untold++
+					case said[1] != fmt.Sprint(deep):
+						t.Errorf("it %s with %d frames of deep\n%s", fact, deep, show(&s))
+					default:
+						told++
+					}
 				}
 			}
-			if !found {
-				t.Error("no thread runs the virtual thread")
+			t.Logf("%d carriers have a name, %d have not", told, untold)
+			if told < untold || told == 0 {
+				t.Errorf("%d carriers have a name, %d have not", told, untold)
 			}
-			t.Logf("%d gaps", marked)
 		})
 	}
 }

@@ -1,11 +1,13 @@
 package hotspot
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/vm/hotspot/heap"
 	"github.com/fpstack/fpstack/vm/hotspot/threads"
 	"github.com/fpstack/fpstack/vm/view"
 )
@@ -65,35 +67,53 @@ func (r *Runtime) ThreadFacts(s *snapshot.Snapshot) map[int]profile.RuntimeThrea
 	return out
 }
 
-// steadyName is the name of the thread whose object a slot leads to, if that was at the same place before and after it
-// was read.
+// steadyName is the name of the thread whose object a slot leads to, and the number that Java gives it. What was not
+// copied in the stop is read of the object where it is now, which must be there still when that is done. Of a saved
+// process no more is to be had than v shows.
 func (r *Runtime) steadyName(v *view.View, j *jvm, f *threadFields, slot mem.Addr) (string, uint64, bool) {
-	object, err := j.heap.Root(v, slot)
-	if err != nil || object == 0 {
-		return "", 0, false
+	v.TakeLate()
+	_, name, id, err := j.nameAt(v, f, slot)
+	if err == nil && !v.TakeLate() {
+		return name, id, true
 	}
-	name, id, err := j.nameOf(v, f, object)
+	live := view.Over(nil, r.live, r.budget)
+	live.Within(v.Left())
+	if _, gone := j.heap.Root(&live, slot); gone != nil {
+		return name, id, err == nil
+	}
+	object, name, id, err := j.nameAt(&live, f, slot)
 	if err != nil {
 		return "", 0, false
 	}
-	again, err := j.heap.Root(v, slot)
+	again, err := j.heap.Root(&live, slot)
 	return name, id, err == nil && again == object
 }
 
-// carries says which virtual thread a thread runs, "" for none.
+// nameAt is nameOf of the object that a slot leads to.
+func (j *jvm) nameAt(v *view.View, f *threadFields, slot mem.Addr) (object mem.Addr, name string, id uint64, err error) {
+	if object, err = j.heap.Root(v, slot); err != nil || object == 0 {
+		return 0, "", 0, errors.Join(err, heap.ErrNoObject)
+	}
+	name, id, err = j.nameOf(v, f, object)
+	return object, name, id, err
+}
+
+// carries says which virtual thread a thread runs, "" for none, or if that was not copied in the stop: threads change
+// it, and its object may have moved.
 func (r *Runtime) carries(v *view.View, j *jvm, f *threadFields, t *threads.Thread) string {
 	if t.Virtual == 0 {
 		return ""
 	}
+	v.TakeLate()
 	own, err := j.heap.Root(v, t.Object)
 	mounted, err2 := j.heap.Root(v, t.Virtual)
-	if err != nil || err2 != nil || mounted == 0 || mounted == own {
+	if err != nil || err2 != nil || mounted == 0 || mounted == own || v.TakeLate() {
 		return ""
 	}
-	name, id, ok := r.steadyName(v, j, f, t.Virtual)
+	name, id, err := j.nameOf(v, f, mounted)
 	switch {
-	case !ok:
-		return ""
+	case err != nil || v.TakeLate():
+		return "runs a virtual thread, it is not known which"
 	case name == "":
 		return fmt.Sprintf("runs virtual thread %d", id)
 	}

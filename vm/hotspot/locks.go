@@ -99,6 +99,9 @@ func (c waitCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	if in != nil && in.state != 0 {
 		_, _ = v.Uint(in.state, stateBytes)
 	}
+	if w.virtual != w.object {
+		_, _, _ = j.nameOf(&v, known.fields, w.virtual)
+	}
 	if err == nil {
 		j.lookAtClasses(f, t, &w, in)
 	}
