@@ -286,21 +286,34 @@ func inMaths(s *profile.Stack) string {
 func TestCasts(t *testing.T) {
 	forEach(t, func(t *testing.T, version string, flags []string) {
 		p := start(t, version, append(slices.Clone(flags), "Casts")...)
-		p.sampleEach(t, count(100, 1500), "Casts.main", func(s *profile.Stack) string {
-			names := functions(sure(javaFrames(s)))
-			if !s.Complete {
-				return "it is not complete"
-			}
-			slices.Reverse(names)
-			for i, want := range []string{"Casts.main", "Casts.rounds", "Casts.work"} {
-				if i == len(names) && i > 0 {
-					return ""
-				}
-				if i >= len(names) || names[i] != want {
-					return fmt.Sprintf("frame %d from the outermost of %q is not %s", i, names, want)
-				}
-			}
-			return ""
-		})
+		p.sampleEach(t, count(100, 1500), "Casts.main", below("Casts.main", "Casts.rounds", "Casts.work"))
 	})
+}
+
+// TestThrows: what an exception leaves, and the stubs that it leaves it by, have the callers that they have.
+func TestThrows(t *testing.T) {
+	forEach(t, func(t *testing.T, version string, flags []string) {
+		p := start(t, version, append(slices.Clone(flags), "Throws")...)
+		p.sampleEach(t, count(200, 1500), "Throws.main", below("Throws.main", "Throws.rounds", "Throws.work"))
+	})
+}
+
+// below returns what says what is wrong with a stack that has those methods, outermost first, below all others.
+func below(methods ...string) func(*profile.Stack) string {
+	return func(s *profile.Stack) string {
+		names := functions(sure(javaFrames(s)))
+		if !s.Complete {
+			return "it is not complete"
+		}
+		slices.Reverse(names)
+		for i, want := range methods {
+			if i == len(names) && i > 0 {
+				return ""
+			}
+			if i >= len(names) || names[i] != want {
+				return fmt.Sprintf("frame %d from the outermost of %q is not %s", i, names, want)
+			}
+		}
+		return ""
+	}
 }

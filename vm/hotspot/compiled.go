@@ -86,7 +86,7 @@ func (s *step) compiledEdge(b *codecache.Blob) (next regs.Registers, done bool, 
 	}
 	before, code := around(s.v, s.pc)
 	depth, ok := epilogue(code)
-	if !ok && !toPoll(before, code) {
+	if !ok && !toPoll(before, code) && !unwound(before, code) {
 		return next, false, nil
 	}
 	saved := mem.Addr(0)
@@ -216,6 +216,9 @@ func nop(code []byte) int {
 func epilogue(code []byte) (depth int, ok bool) {
 	if has(code, "\x5d") { // pop rbp
 		depth, code = wordSize, code[1:]
+		if has(code, "\xe9") { // an exception goes on to the caller
+			return depth, true
+		}
 	}
 	const longest = 6
 	for range longest {
@@ -248,6 +251,15 @@ func epilogue(code []byte) (depth int, ok bool) {
 		code = code[n:]
 	}
 	return 0, false
+}
+
+// unwound reports whether code has taken its frame down, and jumps to a stub by which an exception goes on to the
+// caller.
+func unwound(before, code []byte) bool {
+	const small, large, popRBP = 5, 8, "\x5d" // add rsp, imm8 and imm32, each with the pop
+	n := len(before)
+	return has(code, "\xe9") && n >= large && string(before[n-1:]) == popRBP &&
+		(has(before[n-small:], "\x48\x83\xc4") || has(before[n-large:], "\x48\x81\xc4"))
 }
 
 // toPoll reports whether code behind a return is where a method goes that has taken its frame down and is to come to a

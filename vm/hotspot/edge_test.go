@@ -52,6 +52,8 @@ func TestEpilogue(t *testing.T) {
 		{"11: by a page", "\x4d\x8b\x97\x08\x01\x00\x00\x41\x85\x02\xc3", 0, true},
 		{"8: by a page", "\x85\x05\x12\x34\x56\x00\xc3", 0, true},
 		{"vectors", "\xc5\xf8\x77\x5d\xc3", 0, false}, // pop rbp comes first
+		{"an exception goes on", "\x5d\xe9\x30\xa4\x7e\xff", 8, true},
+		{"another jump", "\xe9\x30\xa4\x7e\xff", 0, false},
 		{"another instruction", "\x48\x89\x04\x24\xc3", 0, false},
 		{"cut", "\x49\x3b\xa7\x38", 0, false},
 		{"nothing", "", 0, false},
@@ -92,6 +94,24 @@ func TestToPoll(t *testing.T) {
 	} {
 		if got := toPoll([]byte(row.before), []byte(row.code)); got != row.want {
 			t.Errorf("%s: got %t", row.name, got)
+		}
+	}
+}
+
+func TestUnwound(t *testing.T) {
+	const jump = "\xe9\x30\xa4\x7e\xff"
+	for before, want := range map[string]bool{
+		"\xc5\xf8\x77\x48\x81\xc4\xb0\x00\x00\x00\x5d": true,  // add rsp, 0xb0; pop rbp
+		"\xc5\xf8\x77\x48\x83\xc4\x30\x5d":             true,  // add rsp, 0x30; pop rbp
+		"\xc5\xf8\x77\x48\x83\xc4\x30\x90":             false, // the frame pointer is not popped
+		"\x48\x8b\xf0\xeb\x03\x48\x8b\x5d":             false, // the last byte of another instruction
+		"\x5d":                                         false, "": false,
+	} {
+		if got := unwound([]byte(before), []byte(jump)); got != want {
+			t.Errorf("%x: got %t", before, got)
+		}
+		if unwound([]byte(before), []byte("\xc3")) {
+			t.Errorf("%x: a return is no jump", before)
 		}
 	}
 }

@@ -185,6 +185,10 @@ func (r *Runtime) Region(pc mem.Addr) (unwind.Region, bool) {
 	}
 	start := r.known.start(j, pc)
 	proved := start != 0 && start != j.nowhere() // its code heap may have grown since the mappings were read
+	if start == 0 {
+		_, err := r.blobAt(r.lasting(), j, pc)
+		proved = err == nil
+	}
 	return unwind.Region{Start: h.Low, End: h.High, Generation: 1, Alike: true, Proved: proved}, true
 }
 

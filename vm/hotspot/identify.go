@@ -214,10 +214,10 @@ func (r *Runtime) interpreted(v *view.View, j *jvm, at mem.Addr) (m *metadata.Me
 	return m, unsure, nil
 }
 
-// stands reports whether the method k is what lies there now.
+// stands reports whether the method k, of which all but its head was read before, has that head now.
 func (r *Runtime) stands(j *jvm, k metadata.Key) bool {
-	now, err := j.meta.Identify(r.lasting(), k.Method)
-	return err == nil && now == k
+	now, err := j.meta.ConstMethod(r.lasting(), k.Method)
+	return err == nil && now == k.ConstMethod
 }
 
 // had is what is kept of a place.

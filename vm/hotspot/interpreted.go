@@ -30,7 +30,33 @@ func (s *step) interpreted() (regs.Registers, error) {
 			return next, err
 		}
 	}
-	return s.builtFrame()
+	next, err := s.builtFrame()
+	if err != nil && !s.interrupted {
+		if between, ok := s.betweenFrames(); ok {
+			return between, nil
+		}
+	}
+	return next, err
+}
+
+// betweenFrames leaves the code of the interpreter by which an exception goes on, when it asks the JVM who handles it:
+// its frame is gone, and where it would have returned to is pushed, and above it the exception.
+// Source: generate_throw_exception in src/hotspot/cpu/x86/templateInterpreterGenerator_x86.cpp.
+func (s *step) betweenFrames() (regs.Registers, bool) {
+	_, code := around(s.r.code(), s.pc)
+	at := s.sp
+	switch {
+	case bytes.HasPrefix(code, takes): // a word that aligns the stack
+		at += wordSize
+	case !bytes.HasPrefix(code, []byte("\x48\x8b\xd8\x5a\x58\xff\xe3")): // mov rbx, rax; pop rdx; pop rax; jmp rbx
+		return regs.Registers{}, false
+	}
+	if !s.proved(at) {
+		return regs.Registers{}, false
+	}
+	s.act.entry = true
+	next, err := s.leave(at, at+2*wordSize, 0, false)
+	return next, err == nil
 }
 
 // builtFrame leaves a frame that is complete.

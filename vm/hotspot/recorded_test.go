@@ -14,6 +14,7 @@ import (
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/work"
 )
 
 // recorded has what tests/java has recorded of several versions of the JVM.
@@ -27,6 +28,7 @@ type process struct {
 	set     *module.Set
 	walker  *unwind.Walker
 	runtime only
+	budget  *work.Budget // nil allows everything
 }
 
 // only is the one runtime of a walk.
@@ -70,7 +72,7 @@ func open(t testing.TB, prefix string, each func(name string, p *process)) {
 // begin is a Runtime of p that reads live.
 func (p *process) begin(live mem.Reader) *Runtime {
 	r := newRuntime(nil, func(name string) (mem.Addr, bool) { a, ok := p.symbols[name]; return a, ok },
-		module.Image{Memory: live})
+		module.Image{Memory: live, Budget: p.budget})
 	r.Mapped(p.set)
 	p.runtime.Runtime = r
 	return r

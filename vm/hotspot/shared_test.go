@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/work"
 )
 
 // TestSharedReads: what was read to walk one thread is not read again for another one of the same stop, but for one
@@ -30,4 +31,25 @@ func TestSharedReads(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSteps: a stack that was seen before takes few steps of a run's budget for each of its frames, as a recording takes
+// many: what was copied of the stack is not charged as reads of the process.
+func TestSteps(t *testing.T) {
+	const most = 1_500 // a frame; each read of the process is some 500
+	open(t, "ring-", func(name string, p *process) {
+		p.budget = work.New(work.Steps, work.Memory)
+		r := p.begin(p.running)
+		p.stacks(r, p.running, same)
+		before, _ := p.budget.Left()
+		frames := int64(0)
+		for _, s := range p.stacks(r, p.running, same) {
+			frames += int64(len(s.Frames))
+		}
+		after, _ := p.budget.Left()
+		if frames == 0 || (before-after)/frames > most {
+			t.Errorf("%s: %d steps for %d frames", name, before-after, frames)
+		}
+		t.Logf("%s: %d steps for %d frames", name, before-after, frames)
+	})
 }

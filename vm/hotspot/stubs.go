@@ -14,8 +14,10 @@ const scanned = 64
 
 // frameless leaves code that pushes nothing, or a word or two.
 func (s *step) frameless() (regs.Registers, error) {
-	if s.interrupted && s.movesArguments() {
-		return s.leaveTo(s.register(regs.AMD64RAX), s.register(regs.AMD64R13), 0, false)
+	if s.interrupted {
+		if sender, ok := s.movesArguments(); ok {
+			return s.leaveTo(s.register(regs.AMD64RAX), sender, 0, false)
+		}
 	}
 	for i := range 3 {
 		if at := s.sp + mem.Addr(i*wordSize); s.returns(at) {
@@ -27,26 +29,33 @@ func (s *step) frameless() (regs.Registers, error) {
 		if at := sender - wordSize; at >= s.sp && at-s.sp < maxFrame && s.returns(at) {
 			return s.leave(at, sender, 0, false)
 		}
+	} else if at := s.register(regs.AMD64R13); at >= s.sp && at-s.sp < maxFrame && s.proved(at) {
+		return s.leave(at, at+wordSize, 0, false) // it has saved all registers below, to have its caller's call changed
 	}
 	return regs.Registers{}, errCaller
 }
 
 // movesArguments reports whether an adapter from compiled code to the interpreter has popped the return address, to
-// make room for arguments, and not pushed it again: what is on the stack below r13 is left over from others.
+// make room for arguments, and not pushed it again: what is on the stack below the caller's stack pointer is left over
+// from others.
 // Source: gen_c2i_adapter in src/hotspot/cpu/x86/sharedRuntime_x86_64.cpp.
-func (s *step) movesArguments() bool {
-	const longest = 512
+func (s *step) movesArguments() (sender mem.Addr, ok bool) {
+	const longest, saves = 512, 3 // saves is how long the instruction is that takes the stack pointer to r13
 	begins, pushes, ends := []byte("\x58\x4c\x8b\xec"), []byte("\x48\x89\x04\x24"), []byte("\xff\xe1")
-	b, ok := s.r.code().Bytes(s.pc-longest, longest)
-	if !ok {
-		return false
+	b, ok := s.r.code().Bytes(s.pc-longest, longest+saves)
+	if rax := s.register(regs.AMD64RAX); !ok || !s.j.made(rax) || !s.j.made(rax-1) {
+		return 0, false
 	}
+	if bytes.HasSuffix(b, begins) {
+		return s.sp, true
+	}
+	b = b[:longest]
 	i := bytes.LastIndex(b, begins)
 	if i < 0 || bytes.Contains(b[i:], pushes) || bytes.Contains(b[i:], ends) {
-		return false
+		return 0, false
 	}
-	sender, rax := s.register(regs.AMD64R13), s.register(regs.AMD64RAX)
-	return sender >= s.sp && sender-s.sp < maxFrame && s.j.made(rax) && s.j.made(rax-1)
+	sender = s.register(regs.AMD64R13)
+	return sender, sender >= s.sp && sender-s.sp < maxFrame
 }
 
 // savesAll bounds the begin of a stub, which may save all registers, bytes.
@@ -56,6 +65,9 @@ const savesAll = 160
 func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err error) {
 	if s.replacesFrames(b) {
 		return next, false, errReplaces
+	}
+	if next, done, err = s.exceptional(b); done || err != nil {
+		return next, done, err
 	}
 	before, code := around(s.v, s.pc)
 	// What resolves a call goes on to what is called, when its frame is gone.
@@ -86,6 +98,10 @@ func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err 
 		}
 	}
 	if s.pc < b.Complete {
+		if s.chained(b) { // it saves registers, by instructions that are not known
+			next, err = s.byFramePointer()
+			return next, true, err
+		}
 		return next, false, errCaller
 	}
 	if at := s.called(b); at != 0 && s.beforeFrame(b) {
@@ -196,12 +212,20 @@ func (s *step) routine(b *codecache.Blob) (regs.Registers, error) {
 		s.keepsR13(&next)
 		return next, err
 	}
+	if b.FrameSize < 0 {
+		if next, done, err := s.unwinding(); done || err != nil {
+			return next, err
+		}
+	}
 	if s.interrupted {
 		before, code := around(s.v, s.pc)
 		_, gone := epilogue(code)
 		begins := has(code, "\x55") && !bytes.HasSuffix(before, pushRBP)
 		if begins || gone && !has(code, "\x5d") || s.native(s.sp) {
 			return s.leave(s.sp, s.sp+wordSize, 0, true)
+		}
+		if s.fp >= s.sp && s.fp-s.sp < maxUp*wordSize && s.native(s.fp+wordSize) {
+			return s.leave(s.fp+wordSize, s.fp+2*wordSize, s.fp, true)
 		}
 	} else if w, err := s.v.Word(s.fp + wordSize); err == nil && int64(w) == -1 && s.fp >= s.sp {
 		// The barrier at the entry of compiled code pushes a mark before its frame pointer.
@@ -217,9 +241,23 @@ func (s *step) routine(b *codecache.Blob) (regs.Registers, error) {
 	return regs.Registers{}, errStack
 }
 
-// calledAt is where on the stack the return address of a routine is, 0 if it is not found: behind a call of b. What is
-// left over on the stack are calls of others that are in b, too: it is the call of what begins last before pc.
+// chained reports whether a piece of code has set the frame pointer by its first instructions, and has it.
+func (s *step) chained(b *codecache.Blob) bool {
+	const sets = 4
+	code, ok := s.r.code().Bytes(b.Begin, sets)
+	return ok && s.pc >= b.Begin+sets && (string(code) == "\x55\x48\x8b\xec" || string(code) == "\x55\x48\x89\xe5") &&
+		s.fp >= s.sp && s.fp-s.sp < maxFrame && s.fp%wordSize == 0 && s.proved(s.fp+wordSize)
+}
+
+// calledAt is where on the stack the return address of a routine is, 0 if it is not found: behind a call of b, by the
+// frame pointer if that leads to one. What is left over on the stack are calls of others that are in b, too: it is the
+// call of what begins last before pc.
 func (s *step) calledAt(b *codecache.Blob) (at mem.Addr) {
+	if w, err := s.v.Word(s.fp + wordSize); err == nil && s.fp >= s.sp && s.fp-s.sp < maxFrame {
+		if to := s.calls(mem.Addr(w)); to >= b.Begin && to <= s.pc {
+			return s.fp + wordSize
+		}
+	}
 	begins := mem.Addr(0)
 	for i := range scanned {
 		word := s.sp + mem.Addr(i*wordSize)

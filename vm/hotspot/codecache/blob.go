@@ -18,7 +18,7 @@ const (
 	Compiled                // a compiled method
 	Wrapper                 // calls a native method
 	Interpreter             // all of it
-	Frameless               // vtable stubs and adapters: they push nothing
+	Frameless               // vtable stubs, adapters, calls that are being changed: they push nothing
 	Routines                // many pieces of assembly in one
 	Upcall                  // native code calls Java by it
 )
@@ -127,7 +127,7 @@ func kindOf(name string, frameSize int64) Kind {
 		return Wrapper
 	case name == "Interpreter":
 		return Interpreter
-	case name == "vtable chunks", strings.HasPrefix(name, "I2C/C2I adapters"),
+	case name == "vtable chunks", name == "InlineCacheBuffer", strings.HasPrefix(name, "I2C/C2I adapters"),
 		strings.HasPrefix(name, "MethodHandles adapters"), strings.HasPrefix(name, "native signature handlers"):
 		return Frameless
 	case strings.HasPrefix(name, "upcall_stub"):

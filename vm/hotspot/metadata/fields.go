@@ -111,7 +111,8 @@ func (l *Layout) declared(v *view.View, klass mem.Addr, name string) (int64, err
 	data = append([]byte(nil), data...)
 	var unread error // of a field that may be the one
 	find := func(index int64) bool {
-		symbol, err := l.entry(v, pool, index)
+		constants := v.Fields(pool)
+		symbol, err := l.entry(v, &constants, index)
 		var text string
 		if err == nil {
 			text, err = l.Symbol(v, symbol)

@@ -34,7 +34,7 @@ const (
 	maxPool   = 1 << 16
 )
 
-// constMethodOf reads what Key takes of a method, and the fields of its ConstMethod.
+// constMethodOf reads what Key takes of a method, and the fields of its ConstMethod, each object by one read.
 func (l *Layout) constMethodOf(v *view.View, at mem.Addr) (Key, view.Fields, error) {
 	k := Key{Method: at}
 	if at == 0 || at%wordSize != 0 {
@@ -42,14 +42,14 @@ func (l *Layout) constMethodOf(v *view.View, at mem.Addr) (Key, view.Fields, err
 	}
 	m := v.Fields(at)
 	k.ConstMethod = l.constMethod.Addr(&m)
-	c := view.Fields{View: v, At: k.ConstMethod, Err: m.Err}
+	c := view.Fields{View: v.Near(k.ConstMethod, int(l.constSize)), At: k.ConstMethod, Err: m.Err}
 	k.Pool = l.constants.Addr(&c)
-	pool := view.Fields{View: v, At: k.Pool, Err: c.Err}
+	pool := view.Fields{View: v.Near(k.Pool, int(l.poolSize)), At: k.Pool, Err: c.Err}
 	k.Holder = l.holder.Addr(&pool)
 	holder := view.Fields{View: v, At: k.Holder, Err: pool.Err}
 	k.Class = l.klassName.Addr(&holder)
 	if holder.Err == nil {
-		k.Name, holder.Err = l.entry(v, k.Pool, l.nameIndex.Of(&c))
+		k.Name, holder.Err = l.entry(v, &pool, l.nameIndex.Of(&c))
 	}
 	if k.ConstMethod%wordSize != 0 || k.Pool%wordSize != 0 || k.Holder%wordSize != 0 {
 		return k, c, ErrNoMethod
@@ -90,7 +90,8 @@ func (l *Layout) Method(v *view.View, at mem.Addr) (*Method, error) {
 	if m.Name, err = l.Symbol(v, key.Name); err != nil {
 		return nil, err
 	}
-	signature, err := l.entry(v, key.Pool, l.signature.Of(&c))
+	pool := v.Fields(key.Pool)
+	signature, err := l.entry(v, &pool, l.signature.Of(&c))
 	if err != nil {
 		return nil, err
 	}
@@ -107,12 +108,12 @@ func (l *Layout) Method(v *view.View, at mem.Addr) (*Method, error) {
 	return m, v.Refused()
 }
 
-// entry is the symbol that entry i of a pool of constants is.
-func (l *Layout) entry(v *view.View, pool mem.Addr, i int64) (mem.Addr, error) {
-	f := v.Fields(pool)
-	if n := l.poolLength.Of(&f); f.Err == nil && (i <= 0 || i >= n || n > maxPool) {
+// entry is the symbol that entry i of a pool of constants is, of which pool has the fields.
+func (l *Layout) entry(v *view.View, pool *view.Fields, i int64) (mem.Addr, error) {
+	if n := l.poolLength.Of(pool); pool.Err == nil && (i <= 0 || i >= n || n > maxPool) {
 		return 0, ErrNoMethod
 	}
+	f := view.Fields{View: v, At: pool.At, Err: pool.Err}
 	at := f.Addr(l.poolSize+i*wordSize) &^ 1 // the bit says that it is resolved
 	return at, f.Err
 }
@@ -148,7 +149,8 @@ func (l *Layout) file(v *view.View, k Key) string {
 	if f.Err != nil || i == 0 {
 		return ""
 	}
-	symbol, err := l.entry(v, k.Pool, i)
+	pool := v.Fields(k.Pool)
+	symbol, err := l.entry(v, &pool, i)
 	if err != nil {
 		return ""
 	}
