@@ -97,12 +97,12 @@ func (s *stepper) begin(t *testing.T) {
 	}
 }
 
-// tell reports what was counted. JDK 8 is whole except where it replaces frames, which takes C++ without symbols.
-func (s *stepper) tell(t *testing.T, whole bool) {
+// tell reports what was counted.
+func (s *stepper) tell(t *testing.T) {
 	t.Helper()
 	t.Logf("%d instructions, %d in compiled code: right %d, incomplete %d, wrong %d", s.n, s.compiled, s.right,
 		s.incomplete, s.wrong)
-	if s.right == 0 || whole && s.incomplete > s.n/20 {
+	if s.right == 0 || s.incomplete > s.n/20 {
 		t.Errorf("%d of %d are incomplete", s.incomplete, s.n)
 	}
 }

@@ -38,6 +38,10 @@ func (s *step) compiled(b *codecache.Blob) (regs.Registers, error) {
 	}
 	sender := s.sp + mem.Addr(b.FrameSize)
 	if s.leaf && !s.interrupted {
+		if b.Kind == codecache.Stub && s.alignsBelow(sender) {
+			s.act.building = s.replacesFrames(b)
+			return s.byFramePointer()
+		}
 		if up := s.popped(sender); up != 0 {
 			return s.leave(up-wordSize, up, up-2*wordSize, false)
 		}

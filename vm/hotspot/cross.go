@@ -37,6 +37,8 @@ type activation struct {
 	bcp    mem.Addr        // where its bytecode is, 0 if it has not begun
 	// entry says that it is the entry of a method that has no frame of its own.
 	entry bool
+	// building says that the frames outside of it are being built: they may have what was left over of others.
+	building bool
 	// heap says that older frames of a virtual thread are not on the stack.
 	heap bool
 }

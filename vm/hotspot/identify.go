@@ -49,6 +49,7 @@ const (
 // Notes of frames.
 const (
 	lateNote   = "named by what was read later: it was not copied while the thread was stopped"
+	buildNote  = "its frame is being built: what is there may be left over from another"
 	heapNote   = "older frames of the virtual thread are in the heap, and not shown"
 	callerNote = "callers may be missing: it is not known who called"
 )
@@ -64,12 +65,16 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 	}
 	v := view.Over(m, r.live, r.budget)
 	v.Within(stackSteps)
+	building := false
 	for i := range s.Frames {
 		f := &s.Frames[i]
 		if f.Runtime != nil || f.Site != 0 || !j.made(f.LookupPC()) {
 			continue
 		}
 		a := r.activationOf(i, f, &v, j)
+		if building = building && j.interprets(f.LookupPC()); building {
+			f.Unsure, f.Note = true, joined(f.Note, buildNote)
+		}
 		p, unsure, err := r.identify(j, a, f, &v)
 		if err != nil {
 			f.Note = joined(f.Note, "not named: "+r.String()+": "+err.Error())
@@ -83,6 +88,7 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 		if unsure && p.site != 0 {
 			f.Unsure, f.Note = true, joined(f.Note, lateNote)
 		}
+		building = building || a.building
 		switch {
 		case a.heap && r.returnsToContinuation(s, i+1, &v, j):
 			f.Gap, f.Note = true, joined(f.Note, heapNote)

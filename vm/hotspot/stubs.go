@@ -136,6 +136,13 @@ func (s *step) replacesFrames(b *codecache.Blob) bool {
 	return s.pc > b.Begin+mem.Addr(at-near+own)
 }
 
+// alignsBelow reports whether a stub whose frame ends at sender, or a word above as it has aligned the stack for a call of
+// C++, has its frame pointer there.
+func (s *step) alignsBelow(sender mem.Addr) bool {
+	end := s.fp + 2*wordSize
+	return (end == sender || end == sender+wordSize) && s.returns(s.fp+wordSize)
+}
+
 // popRBP is the last instruction that takes a frame down.
 var popRBP = []byte{0x5d}
 
@@ -224,8 +231,11 @@ func (s *step) routine(b *codecache.Blob) (regs.Registers, error) {
 		if begins || gone && !has(code, "\x5d") || s.native(s.sp) {
 			return s.leave(s.sp, s.sp+wordSize, 0, true)
 		}
-		if s.fp >= s.sp && s.fp-s.sp < maxUp*wordSize && s.native(s.fp+wordSize) {
+		if s.fp >= s.sp && s.fp-s.sp < scanned*wordSize && s.native(s.fp+wordSize) {
 			return s.leave(s.fp+wordSize, s.fp+2*wordSize, s.fp, true)
+		}
+		if bytes.HasSuffix(before, pushRBP) && s.native(s.sp+wordSize) {
+			return s.leave(s.sp+wordSize, s.sp+2*wordSize, s.sp, true)
 		}
 	} else if w, err := s.v.Word(s.fp + wordSize); err == nil && int64(w) == -1 && s.fp >= s.sp {
 		// The barrier at the entry of compiled code pushes a mark before its frame pointer.
