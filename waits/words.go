@@ -221,6 +221,8 @@ func (g *Graph) does(tid int) string {
 	w := g.Of(tid)
 	switch {
 	case words != "" && (t.State == 'T' || t.State == 't' || t.State == 'Z' || w == nil):
+	case w != nil && w.Mode == Idle:
+		words = "is " + g.Brief(w)
 	case w != nil:
 		words = g.Brief(w)
 	case t.First.Refused:

@@ -116,28 +116,52 @@ func TestIdleRoles(t *testing.T) {
 			continue
 		}
 		t.Run(version, func(t *testing.T) {
-			p := start(t, version, "Dead")
-			want := map[string]string{"VM Thread": "JVM", "GC Thread#0": "GC", "C2 CompilerThread0": "JIT compilers",
-				"Signal Dispatcher": "JVM"}
-			for end := time.Now().Add(10 * time.Second); len(want) > 0 && time.Now().Before(end); walked.Pause(1) {
-				shot := p.dumped(t)
-				facts := p.Runtimes.ThreadFacts(shot)
-				for i := range shot.Threads {
-					th := &shot.Threads[i]
-					name := cmp.Or(facts[th.TID].Name, th.Comm)
-					stack := p.Walk(shot, i)
-					why := p.Walker.Idle(th, &stack)
-					if role := want[name]; role != "" && why == role {
-						delete(want, name)
-					}
-					if slices.Contains([]string{"m-é", "spins", "semaphore"}, name) && why != "" {
-						t.Errorf("%s: %s", name, why)
-					}
-				}
-			}
-			if len(want) > 0 {
-				t.Errorf("not idle: %v", want)
-			}
+			start(t, version, "Dead").idle(t, map[string]string{"VM Thread": "JVM", "GC Thread#0": "GC",
+				"C2 CompilerThread0": "JIT compilers", "Signal Dispatcher": "JVM"}, "m-é", "spins", "semaphore")
 		})
+	}
+}
+
+// TestIdleLauncher: the thread that has started the JVM, and the one whose main method has ended, are idle; what goes on
+// is not.
+func TestIdleLauncher(t *testing.T) {
+	for _, version := range versions(t) {
+		t.Run(version, func(t *testing.T) {
+			want := map[string]string{launcher: "Java launcher"}
+			if version != "8" { // without symbols
+				want["DestroyJavaVM"] = "JVM"
+			}
+			start(t, version, "Ends").idle(t, want, "stays")
+		})
+	}
+}
+
+// launcher stands for the name of the thread that a process began with, which is that of the program.
+const launcher = "the first thread"
+
+// idle waits until threads have those roles by their names, and checks that others have none.
+func (p *program) idle(t *testing.T, want map[string]string, others ...string) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); len(want) > 0 && time.Now().Before(end); walked.Pause(1) {
+		shot := p.dumped(t)
+		facts := p.Runtimes.ThreadFacts(shot)
+		for i := range shot.Threads {
+			th := &shot.Threads[i]
+			name := cmp.Or(facts[th.TID].Name, th.Comm)
+			if th.TID == p.pid {
+				name = launcher
+			}
+			stack := p.Walk(shot, i)
+			why := p.Walker.Idle(th, &stack)
+			if role := want[name]; role != "" && why == role {
+				delete(want, name)
+			}
+			if slices.Contains(others, name) && why != "" {
+				t.Errorf("%s: %s", name, why)
+			}
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("not idle: %v", want)
 	}
 }

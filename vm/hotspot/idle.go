@@ -1,6 +1,7 @@
 package hotspot
 
 import (
+	"path"
 	"strings"
 
 	"github.com/fpstack/fpstack/snapshot"
@@ -27,10 +28,14 @@ var idleIn = map[string]string{
 var below = []string{"jdk.internal.misc.", "sun.misc.", "java.util.concurrent.", "java.lang.Object.wait",
 	"java.lang.ref.", "jdk.internal.ref."}
 
-// Idle implements [unwind.Idler]: a thread of a pool that has no task, and the JDK's own that wait for work.
+// Idle implements [unwind.Idler]: a thread of a pool that has no task, the JDK's own that wait for work, and the one that
+// has started the JVM.
 func (r *Runtime) Idle(t *snapshot.Thread, s *unwind.Stack) string {
 	if t.State != 'S' {
 		return ""
+	}
+	if r.launches(s) {
+		return "Java launcher"
 	}
 	if r.m != nil {
 		if why := idleRoles[r.idlePart(s)]; why != "" {
@@ -51,6 +56,27 @@ func (r *Runtime) Idle(t *snapshot.Thread, s *unwind.Stack) string {
 		}
 	}
 	return ""
+}
+
+// launcher is the library of the programs of a JDK. It makes the JVM in a new thread, and does nothing then but wait for
+// the end of that.
+// Source: ContinueInNewThread in src/java.base/share/native/libjli/java.c.
+const launcher = "libjli.so"
+
+// launches reports whether the stack of a thread is of the launcher, which waits: a JVM has begun in another thread.
+func (r *Runtime) launches(s *unwind.Stack) bool {
+	if s.Stop != unwind.Root || r.jvm.Load() == nil {
+		return false
+	}
+	is := false
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		if f.Runtime != nil || f.Module == nil || f.Module == r.m {
+			return false
+		}
+		is = is || path.Base(f.Module.Path) == launcher
+	}
+	return is
 }
 
 func begins(name string, prefixes []string) bool {

@@ -80,7 +80,7 @@ var parts = map[part][]string{
 	serves: {"_ZN13WatcherThread", "_ZNK13WatcherThread", "_ZN13ServiceThread", "_ZN22MonitorDeflationThread",
 		"_ZN14NMethodSweeper12sweeper_loopE", "_ZN18NotificationThread", "_ZN2os11signal_waitE",
 		"_ZL19signal_thread_entryP", "_ZN14AttachListener7dequeueE", "_ZN19LinuxAttachListener7dequeueE",
-		"_ZN19PosixAttachListener7dequeueE", "_ZN14AsyncLogWriter"},
+		"_ZN19PosixAttachListener7dequeueE", "_ZN14AsyncLogWriter", "_ZN7Threads10destroy_vmE"},
 }
 
 // maxFunctions bounds the functions that are kept.
