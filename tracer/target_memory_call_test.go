@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/maps"
+	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/procfs/procfile"
 )
 
@@ -123,5 +124,35 @@ func TestCallMemoryThatDoesNotCome(t *testing.T) {
 	}
 	if took := time.Since(begun); took > 3*time.Second || !call.lost.Load() || len(table.All()) == 0 {
 		t.Errorf("reads took %v, lost %v", took, call.lost.Load())
+	}
+}
+
+// TestReadWithoutErrand: a few bytes of a file that are in memory are read at once. Every read of a page that may not
+// come is made by an errand of its own, which takes memory.
+func TestReadWithoutErrand(t *testing.T) {
+	c := start(t, "target", "sleep")
+	waitState(t, c.pid(), 'S')
+	p := openTarget(t, c.pid())
+	s := takeSnapshot(t, p, StopOptions{})
+	pc, _ := s.Threads[0].Registers.PC() // it has run there
+	m := s.Maps.Find(pc)
+	if m == nil || m.Inode == 0 || m.End-m.Start <= fewPages {
+		t.Fatalf("%#x is in no file that is large", pc)
+	}
+	if p.memory.Load().resident(pc, 1) == 0 {
+		t.Skip("what is in memory is not here to be seen: pagemap cannot be read")
+	}
+	read := func(b []byte, addr mem.Addr) (allocations float64) {
+		return testing.AllocsPerRun(20, func() {
+			if n, err := p.ReadMem(b, addr); n != len(b) || err != nil {
+				t.Fatalf("read %d of %d bytes at %#x: %v", n, len(b), addr, err)
+			}
+		})
+	}
+	if n := read(make([]byte, 16), pc); n != 0 {
+		t.Errorf("16 bytes that are in memory take %v allocations", n)
+	}
+	if n := read(make([]byte, fewPages+1), m.Start); n == 0 {
+		t.Error("more than a few pages are read without an errand")
 	}
 }

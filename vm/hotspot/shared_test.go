@@ -1,9 +1,12 @@
 package hotspot
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/work"
 )
@@ -51,5 +54,26 @@ func TestSteps(t *testing.T) {
 			t.Errorf("%s: %d steps for %d frames", name, before-after, frames)
 		}
 		t.Logf("%s: %d steps for %d frames", name, before-after, frames)
+	})
+}
+
+// TestRosterStays: the list of threads is not made again while they are the same, and is when one is another's.
+func TestRosterStays(t *testing.T) {
+	open(t, "dead-", func(name string, p *process) {
+		r := p.begin(p.running)
+		r.ThreadFacts(p.Snapshot)
+		first := r.roster.Load()
+		maps.DeleteFunc(first.byID, func(id int, _ listedThread) bool { // some of the process were not recorded
+			return !slices.ContainsFunc(p.Threads, func(th snapshot.Thread) bool { return th.InnerTID() == id })
+		})
+		if r.ThreadFacts(p.Snapshot); r.roster.Load() != first {
+			t.Errorf("%s: the list of %d threads was made again", name, len(first.byID))
+		}
+		other := *first
+		other.all = other.all[1:]
+		r.roster.Store(&other)
+		if r.ThreadFacts(p.Snapshot); len(r.roster.Load().all) != len(first.all) {
+			t.Errorf("%s: a thread that came is not listed", name)
+		}
 	})
 }
