@@ -264,7 +264,7 @@ func (s *step) chained(b *codecache.Blob) bool {
 // call of what begins last before pc.
 func (s *step) calledAt(b *codecache.Blob) (at mem.Addr) {
 	if w, err := s.v.Word(s.fp + wordSize); err == nil && s.fp >= s.sp && s.fp-s.sp < maxFrame {
-		if to := s.calls(mem.Addr(w)); to >= b.Begin && to <= s.pc {
+		if to := s.calls(mem.Addr(w)); to >= b.Begin && to < b.End { // it may have jumped back to where it is
 			return s.fp + wordSize
 		}
 	}
