@@ -50,6 +50,9 @@ func (s *step) movesArguments() (sender mem.Addr, ok bool) {
 		return s.sp, true
 	}
 	b = b[:longest]
+	if i := bytes.LastIndex(b, popsFrom25); i >= longest-2*len(popsFrom25)-len(room) && b[longest-1] != pushRAX {
+		return s.register(regs.AMD64R11) + wordSize, true
+	}
 	i := bytes.LastIndex(b, begins)
 	if i < 0 || bytes.Contains(b[i:], pushes) || bytes.Contains(b[i:], ends) {
 		return 0, false
@@ -57,6 +60,12 @@ func (s *step) movesArguments() (sender mem.Addr, ok bool) {
 	sender = s.register(regs.AMD64R13)
 	return sender, sender >= s.sp && sender-s.sp < maxFrame
 }
+
+// popsFrom25 begins an adapter from the interpreter to compiled code, from JDK 25 on: mov r11, rsp; pop rax. Behind room
+// for arguments that is aligned the return address is pushed again.
+var popsFrom25 = []byte("\x4c\x8b\xdc\x58")
+
+const pushRAX = 0x50
 
 // savesAll bounds the begin of a stub, which may save all registers, bytes.
 const savesAll = 160
@@ -83,6 +92,10 @@ func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err 
 		next, err = s.leave(s.sp+mem.Addr(depth), s.sp+mem.Addr(depth)+wordSize, saved, false)
 		return next, true, err
 	}
+	if s.chained(b) && !ended(before) {
+		next, err = s.byFramePointer()
+		return next, true, err
+	}
 	// Stubs of C1 say that their frame is complete from the begin on: what has run since decides.
 	if n := s.pc - b.Begin; s.pc >= b.Begin && n <= savesAll {
 		if run, ok := s.r.code().Bytes(b.Begin, int(n)); ok {
@@ -98,10 +111,6 @@ func (s *step) stubEdge(b *codecache.Blob) (next regs.Registers, done bool, err 
 		}
 	}
 	if s.pc < b.Complete {
-		if s.chained(b) { // it saves registers, by instructions that are not known
-			next, err = s.byFramePointer()
-			return next, true, err
-		}
 		return next, false, errCaller
 	}
 	if at := s.called(b); at != 0 && s.beforeFrame(b) {
@@ -257,6 +266,14 @@ func (s *step) chained(b *codecache.Blob) bool {
 	code, ok := s.r.code().Bytes(b.Begin, sets)
 	return ok && s.pc >= b.Begin+sets && (string(code) == "\x55\x48\x8b\xec" || string(code) == "\x55\x48\x89\xe5") &&
 		s.fp >= s.sp && s.fp-s.sp < maxFrame && s.fp%wordSize == 0 && s.proved(s.fp+wordSize)
+}
+
+// ended reports whether a frame may have been taken down, by leave or pop rbp, just before.
+func ended(before []byte) bool {
+	const near = 16
+	const leave, popRBP = 0xc9, 0x5d
+	last := before[max(0, len(before)-near):]
+	return bytes.IndexByte(last, leave) >= 0 || bytes.IndexByte(last, popRBP) >= 0
 }
 
 // calledAt is where on the stack the return address of a routine is, 0 if it is not found: behind a call of b, by the
