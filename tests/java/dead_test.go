@@ -183,7 +183,8 @@ func TestMounted(t *testing.T) {
 							deep++
 						}
 					}
-					if !slices.Contains(names, "Mounted.turns") || slices.ContainsFunc(s.Frames, func(f profile.Frame) bool { return f.Gap }) {
+					gap := func(f profile.Frame) bool { return f.Gap }
+					if !slices.Contains(names, "Mounted.turns") || slices.ContainsFunc(s.Frames, gap) {
 						continue
 					}
 					fact := strings.Join(facts[shot.Threads[k].TID].Facts, ", ")

@@ -122,8 +122,8 @@ func TestIdleRoles(t *testing.T) {
 	}
 }
 
-// TestIdleLauncher: the thread that has started the JVM, and the one whose main method has ended, are idle; what goes on
-// is not.
+// TestIdleLauncher: the thread that has started the JVM, and the one whose main method has ended, are idle; what goes
+// on is not.
 func TestIdleLauncher(t *testing.T) {
 	for _, version := range versions(t) {
 		t.Run(version, func(t *testing.T) {

@@ -90,7 +90,8 @@ func (r *Runtime) steadyName(v *view.View, j *jvm, f *threadFields, slot mem.Add
 }
 
 // nameAt is nameOf of the object that a slot leads to.
-func (j *jvm) nameAt(v *view.View, f *threadFields, slot mem.Addr) (object mem.Addr, name string, id uint64, err error) {
+func (j *jvm) nameAt(v *view.View, f *threadFields, slot mem.Addr) (object mem.Addr, name string, id uint64,
+	err error) {
 	if object, err = j.heap.Root(v, slot); err != nil || object == 0 {
 		return 0, "", 0, errors.Join(err, heap.ErrNoObject)
 	}

@@ -28,8 +28,8 @@ var idleIn = map[string]string{
 var below = []string{"jdk.internal.misc.", "sun.misc.", "java.util.concurrent.", "java.lang.Object.wait",
 	"java.lang.ref.", "jdk.internal.ref."}
 
-// Idle implements [unwind.Idler]: a thread of a pool that has no task, the JDK's own that wait for work, and the one that
-// has started the JVM.
+// Idle implements [unwind.Idler]: a thread of a pool that has no task, the JDK's own that wait for work, and the one
+// that has started the JVM.
 func (r *Runtime) Idle(t *snapshot.Thread, s *unwind.Stack) string {
 	if t.State != 'S' {
 		return ""
@@ -58,8 +58,8 @@ func (r *Runtime) Idle(t *snapshot.Thread, s *unwind.Stack) string {
 	return ""
 }
 
-// launcher is the library of the programs of a JDK. It makes the JVM in a new thread, and does nothing then but wait for
-// the end of that.
+// launcher is the library of the programs of a JDK. It makes the JVM in a new thread, and does nothing then but wait
+// for the end of that.
 // Source: ContinueInNewThread in src/java.base/share/native/libjli/java.c.
 const launcher = "libjli.so"
 

@@ -36,8 +36,8 @@ func TestSharedReads(t *testing.T) {
 	}
 }
 
-// TestSteps: a stack that was seen before takes few steps of a run's budget for each of its frames, as a recording takes
-// many: what was copied of the stack is not charged as reads of the process.
+// TestSteps: a stack that was seen before takes few steps of a run's budget for each of its frames, as a recording
+// takes many: what was copied of the stack is not charged as reads of the process.
 func TestSteps(t *testing.T) {
 	const most = 1_500 // a frame; each read of the process is some 500
 	open(t, "ring-", func(name string, p *process) {

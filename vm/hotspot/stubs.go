@@ -61,8 +61,8 @@ func (s *step) movesArguments() (sender mem.Addr, ok bool) {
 	return sender, sender >= s.sp && sender-s.sp < maxFrame
 }
 
-// popsFrom25 begins an adapter from the interpreter to compiled code, from JDK 25 on: mov r11, rsp; pop rax. Behind room
-// for arguments that is aligned the return address is pushed again.
+// popsFrom25 begins an adapter from the interpreter to compiled code, from JDK 25 on: mov r11, rsp; pop rax. Behind
+// room for arguments that is aligned the return address is pushed again.
 var popsFrom25 = []byte("\x4c\x8b\xdc\x58")
 
 const pushRAX = 0x50
@@ -145,8 +145,8 @@ func (s *step) replacesFrames(b *codecache.Blob) bool {
 	return s.pc > b.Begin+mem.Addr(at-near+own)
 }
 
-// alignsBelow reports whether a stub whose frame ends at sender, or a word above as it has aligned the stack for a call of
-// C++, has its frame pointer there.
+// alignsBelow reports whether a stub whose frame ends at sender, or a word above as it has aligned the stack for a call
+// of C++, has its frame pointer there.
 func (s *step) alignsBelow(sender mem.Addr) bool {
 	end := s.fp + 2*wordSize
 	return (end == sender || end == sender+wordSize) && s.returns(s.fp+wordSize)
