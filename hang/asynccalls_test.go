@@ -204,3 +204,36 @@ func TestTaskOfAThread(t *testing.T) {
 		}
 	}
 }
+
+// TestTasksWaitForALock: of tasks of asyncio that wait for a lock none is blamed while another may have it, and none
+// waits for ever while another sleeps; alone, the sentence says that nobody is known to have it.
+func TestTasksWaitForALock(t *testing.T) {
+	for _, row := range []struct{ other, want string }{
+		{"inner", `task "last" [waits for a future] in refill`},
+		{"sleep", "(7), which waits for events"},
+		{"", `: task "first" [waits for a lock of asyncio, and who has it is not known] in checkout`},
+	} {
+		c := waitingNode(false)
+		for i := range c.Moments {
+			d := c.Moments[i].Dumps[0]
+			d.Threads[0].Loop = nil
+			at := func(inner, file, own string) profile.FiberStack {
+				return profile.FiberStack{Stack: profile.Stack{Complete: true, Frames: []profile.Frame{
+					{Func: inner, File: "/usr/lib/python3.13/asyncio/" + file, Kind: profile.Python},
+					{Func: own, File: "/srv/a.py", Kind: profile.Python}}}}
+			}
+			d.FiberStacks = []profile.FiberStack{at("Lock.acquire", "locks.py", "checkout"),
+				at(row.other, "tasks.py", "refill")}
+			task := func(id uint64, name string, stack int) profile.Fiber {
+				return profile.Fiber{Kind: "task", ID: id, Name: name, Stack: stack, State: "waits for a future"}
+			}
+			d.Fibers = []profile.Fiber{task(1, "first", 0), task(2, "second", 0)}
+			if row.other != "" {
+				d.Fibers = append(d.Fibers, task(3, "last", 1))
+			}
+		}
+		if v := Judge(c); !strings.Contains(v.Sentence, row.want) {
+			t.Errorf("beside %q: got %q, want %q in it", row.other, v.Sentence, row.want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/text"
@@ -104,22 +105,51 @@ func (j *judging) kept(sinks []sink) *Verdict {
 	return v
 }
 
-// unseen is the verdict where no process could be sampled.
+// unseen is the verdict where no process could be sampled: what the kernel counted, and the state of each of the roots.
 func (j *judging) unseen() *Verdict {
-	if words := j.ended(); words != "" {
-		return j.moving([]movement{{words: words}})
+	moves := j.movements(nil)
+	ran, wall := j.ranUnseen()
+	if share := ran.Seconds() / max(1e-9, wall.Seconds()); share >= wakes && len(j.c.Roots) == 1 {
+		moves = append(moves, movement{words: fmt.Sprintf("%s uses %s; in which function could not be sampled",
+			j.process(j.c.Roots[0]), percent(share))})
+	}
+	if len(moves) > 0 {
+		return j.moving(moves)
 	}
 	v := &Verdict{Kind: Unknown, Sentence: "no process could be sampled"}
-	if len(j.c.Roots) == 1 && j.processes[j.c.Roots[0]] == nil {
+	if len(j.c.Roots) == 1 {
 		v.Sentence = "it ended before it could be sampled"
 	}
 	for _, pid := range j.c.Roots {
-		if p := j.processes[pid]; p != nil && p.State == "Z" {
+		switch p := j.processes[pid]; {
+		case p == nil:
+		case p.State == "Z":
 			v.Sentence = fmt.Sprintf("%s had ended before, and its parent %s has not waited for it", j.process(pid),
 				j.process(p.Parent))
+			return v
+		case len(j.c.Roots) == 1:
+			v.Sentence = j.process(pid) + " " + j.unsampled(pid)
 		}
 	}
+	if wall > 0 {
+		v.Sentence += fmt.Sprintf("; the kernel counted %d ms of CPU in %s", ran.Milliseconds(), seconds(wall))
+	}
 	return v
+}
+
+// ranUnseen is how much CPU the threads of the tree had between the moments, and in which time.
+func (j *judging) ranUnseen() (ran, wall time.Duration) {
+	if len(j.c.Moments) == 0 {
+		return 0, 0
+	}
+	for tid := range j.c.Moments[len(j.c.Moments)-1].Counters {
+		if pid := j.owner[tid]; pid != 0 && !j.tree[pid] {
+			continue
+		}
+		did := j.c.did(tid)
+		ran, wall = ran+did.cpu, max(wall, did.wall)
+	}
+	return ran, wall
 }
 
 // concerns reports whether a cycle has a thread of the tree, or one that something of the tree waits for: others that

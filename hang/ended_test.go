@@ -35,7 +35,9 @@ func TestEndedMeanwhile(t *testing.T) {
 			"S", Moving, `not hung: sh (7) executed a\x1b while it was looked at`},
 		{"had ended before", Asked, false, Activity{}, []int{7}, "Z", Unknown,
 			"sh (7) had ended before, and its parent make (6) has not waited for it"},
-		{"no right to look", Asked, false, Activity{}, []int{7}, "S", Unknown, "no process could be sampled"},
+		{"no right to look", Asked, false, Activity{}, []int{7}, "S", Unknown,
+			"sh (7) could not be sampled; its state is S"},
+		{"no right to look at two", Asked, false, Activity{}, []int{6, 7}, "S", Unknown, "no process could be sampled"},
 		{"gone before it was looked at", Asked, false, Activity{}, []int{9}, "S", Unknown,
 			"it ended before it could be sampled"},
 	} {
@@ -55,5 +57,31 @@ func TestEndedMeanwhile(t *testing.T) {
 				t.Errorf("got %s: %s\nwant %s: %s", v.Kind, v.Sentence, row.kind, row.want)
 			}
 		})
+	}
+}
+
+// TestUnseen: of a process that no moment sampled, the kernel's counters alone tell whether it moves.
+func TestUnseen(t *testing.T) {
+	began := time.Now()
+	for _, row := range []struct {
+		cpu  time.Duration
+		kind Kind
+		want string
+	}{
+		{0, Unknown, "sh (7) could not be sampled; its state is S; the kernel counted 0 ms of CPU in 7.0 s"},
+		{3500 * time.Millisecond, Moving,
+			"not hung: sh (7) uses 50 % of a CPU; in which function could not be sampled"},
+	} {
+		c := &Case{Roots: []int{7}, Processes: []Process{{PID: 7, Name: "sh", State: "S"}}}
+		for _, at := range []time.Duration{0, 7 * time.Second} {
+			now := Counters{Start: 1, Time: began.Add(at)}
+			if at > 0 {
+				now.CPU = row.cpu
+			}
+			c.Moments = append(c.Moments, Moment{Counters: map[int]Span{7: {Before: now, After: now}}})
+		}
+		if v := Judge(c); v.Kind != row.kind || v.Sentence != row.want {
+			t.Errorf("got %s: %s\nwant %s: %s", v.Kind, v.Sentence, row.kind, row.want)
+		}
 	}
 }

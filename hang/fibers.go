@@ -172,6 +172,9 @@ func (j *judging) waitingFibers(pid int, all []*profile.Fiber, more string) stri
 		return words
 	}
 	state := text.Escape(f.State)
+	if waitsForLock(j.of(pid).dump, f) {
+		state = "waits for a lock of asyncio, and who has it is not known"
+	}
 	if f.Waits >= time.Minute {
 		state += ", " + text.Duration(f.Waits)
 	}

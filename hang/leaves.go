@@ -14,8 +14,9 @@ import (
 // why a thread does not go on that waits in its event loop, or for a task.
 
 // leaves are the tasks and async functions of a program that wait for no other of them and for no time: those that
-// nothing lets go on first, then those that have what most wait for, then those that others wait for; nil if a task
-// runs. timed says that one waits for a time, and what then waits for work may be given some.
+// nothing lets go on first, then those that have what most wait for, then those that wait for no lock, then those that
+// others wait for; nil if a task runs. timed says that one waits for a time: then what waits for work may be given
+// some, and what waits for a lock may get it.
 func leaves(d *profile.Dump) (all []*profile.Fiber, timed bool) {
 	awaits, keeps := map[uint64]bool{}, map[uint64]int{}
 	for i := range d.Fibers {
@@ -44,11 +45,11 @@ func leaves(d *profile.Dump) (all []*profile.Fiber, timed bool) {
 		}
 	}
 	if timed {
-		all = slices.DeleteFunc(all, func(f *profile.Fiber) bool { return isWorker(d, f) })
+		all = slices.DeleteFunc(all, func(f *profile.Fiber) bool { return isWorker(d, f) || waitsForLock(d, f) })
 	}
 	slices.SortStableFunc(all, func(a, b *profile.Fiber) int {
 		return cmp.Or(cmp.Compare(lost(a), lost(b)), cmp.Compare(keeps[a.ID], keeps[b.ID]),
-			cmp.Compare(min(1, len(b.AwaitedBy)), min(1, len(a.AwaitedBy))))
+			locksLast(d, a, b), cmp.Compare(min(1, len(b.AwaitedBy)), min(1, len(a.AwaitedBy))))
 	})
 	return all, timed
 }
@@ -65,6 +66,26 @@ func isWorker(d *profile.Dump, f *profile.Fiber) bool {
 	return hasInner(d, f, func(frame *profile.Frame) bool {
 		return frame.Func == "Queue.get" && strings.HasSuffix(frame.File, "/asyncio/queues.py")
 	})
+}
+
+// waitsForLock reports whether a task waits for a lock or a semaphore of asyncio: which of the others has it is not
+// known.
+func waitsForLock(d *profile.Dump, f *profile.Fiber) bool {
+	return hasInner(d, f, func(frame *profile.Frame) bool {
+		return (frame.Func == "Lock.acquire" || frame.Func == "Semaphore.acquire") &&
+			strings.HasSuffix(frame.File, "/asyncio/locks.py")
+	})
+}
+
+// locksLast compares two tasks: those that wait for a lock are behind what may have it.
+func locksLast(d *profile.Dump, a, b *profile.Fiber) int {
+	switch first := waitsForLock(d, b); {
+	case first == waitsForLock(d, a):
+		return 0
+	case first:
+		return -1
+	}
+	return 1
 }
 
 // awaitsShutdown reports whether an async method waits until somebody ends the program: of a host of .NET.
