@@ -69,12 +69,18 @@ func asleepFor(d time.Duration) string {
 
 // where is the user's own function that a thread is in: ", in f (file.c:4)"; "" for none.
 func (j *judging) where(n *node) string {
-	if t := j.sampled[n.tid]; t != nil {
-		if frame := ownFrame(j.of(n.pid).dump, &t.Stack); frame != nil {
-			return ", in " + place(frame)
-		}
+	d, t := j.of(n.pid).dump, j.sampled[n.tid]
+	if t == nil {
+		return ""
 	}
-	return ""
+	frame := ownFrame(d, &t.Stack)
+	if frame == nil {
+		frame = entryFrame(d, &t.Stack)
+	}
+	if frame == nil {
+		return ""
+	}
+	return ", in " + place(frame)
 }
 
 // loop says what an event loop waits for: a connection that is open keeps it, and a timer ends its wait.

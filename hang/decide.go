@@ -251,6 +251,9 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 	if c.Frame == nil && t != nil && t.Loop != nil {
 		c.Fiber, c.Frame = culpritFiber(d, of.leaves)
 	}
+	if c.Frame == nil && t != nil {
+		c.Frame = entryFrame(d, &t.Stack)
+	}
 	return c
 }
 

@@ -74,7 +74,11 @@ func (j *judging) doubts(s *sink) (n int) {
 		len(j.blamed(s.pid, s.tid)) > 0 {
 		return n
 	}
-	if ownFrame(j.of(s.pid).dump, &t.Stack) == nil {
+	switch d := j.of(s.pid).dump; {
+	case ownFrame(d, &t.Stack) != nil:
+	case entryFrame(d, &t.Stack) != nil:
+		n += 2
+	default:
 		n += 4
 	}
 	if s.tid == s.pid && made(&t.Stack) {

@@ -23,7 +23,7 @@ var foreignFunctions = []string{"runtime.", "testing.", "internal/", "sync.", "s
 	"jdk.", "sun.", "org.junit.", "junit.", "org.testng.", "org.apache.maven.",
 	"org.codehaus.plexus.", "org.gradle.", "com.zaxxer.hikari.", "org.apache.commons.", "org.apache.tomcat.",
 	"org.springframework.", "com.sun.", "System.", "Microsoft.", "Interop.", "Xunit.", "NUnit.", "unittest.",
-	"_pytest.", "testing::", "void std::", "uv_", "node::", "v8::"}
+	"_pytest.", "Perl_", "testing::", "void std::", "uv_", "node::", "v8::"}
 
 // ownFrame is the first frame of s that is the user's own: not of libc, of a runtime or of a test runner. nil if there
 // is none that has a name.
@@ -36,6 +36,49 @@ func ownFrame(d *profile.Dump, s *profile.Stack) *profile.Frame {
 		}
 	}
 	return nil
+}
+
+// entryFrame is where s is in the package that the program is, as a tool that pip or npm installed: for when nothing on
+// it is the user's own. nil if the program is another, or s is elsewhere.
+func entryFrame(d *profile.Dump, s *profile.Stack) *profile.Frame {
+	if d == nil {
+		return nil
+	}
+	i := slices.IndexFunc(d.Threads, func(t profile.Thread) bool { return t.TID == d.Process.PID })
+	if i < 0 || ownFrame(d, &d.Threads[i].Stack) != nil {
+		return nil
+	}
+	entry := ""
+	for _, f := range slices.Backward(d.Threads[i].Stack.Frames) {
+		if entry = packageOf(f.File); f.Kind.Made() && entry != "" {
+			break
+		}
+	}
+	for i := range s.Frames {
+		f := &s.Frames[i]
+		if f.Kind.Made() && entry != "" && packageOf(f.File) == entry && !strings.HasPrefix(f.Func, "<") {
+			return f
+		}
+	}
+	return nil
+}
+
+// packageOf is the folder of the package that a source file is of: "…/site-packages/celery/"; "" if it is of none.
+func packageOf(file string) string {
+	for _, of := range []string{"/site-packages/", "/dist-packages/", "/node_modules/"} {
+		begins := strings.LastIndex(file, of) + len(of)
+		if begins < len(of) {
+			continue
+		}
+		scope, name := 0, file[begins:]
+		if strings.HasPrefix(name, "@") {
+			scope = strings.IndexByte(name, '/') + 1
+		}
+		if ends := strings.IndexByte(name[scope:], '/'); ends > 0 {
+			return file[:begins+scope+ends+1]
+		}
+	}
+	return ""
 }
 
 // made reports whether functions of a language that runs on a runtime are on s.

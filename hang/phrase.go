@@ -108,6 +108,8 @@ func (j *judging) link(n *node) string {
 		return "waits for a lock held, it seems, by " + who
 	case w == nil, isEnd(w), slices.Contains(w.Children, n.pid):
 		return "waits for " + who
+	case w.Sort == profile.SortThread:
+		return "waits for the end of " + who
 	case w.Sort == profile.SortVfork:
 		return "waits for its vfork child " + who
 	case w.Sort == profile.SortAcceptance:

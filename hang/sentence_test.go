@@ -51,6 +51,9 @@ func TestSentences(t *testing.T) {
 				Name: "/var/lib/dpkg/lock-frontend"},
 			want: `sh (6) waits for job (7), which waits for lock /var/lib/dpkg/lock-frontend, ` +
 				`held by other\x1b[31m (99), outside this tree`},
+		{name: "the end of a thread", kind: Waiting,
+			wait: profile.Wait{Sort: profile.SortThread, Kind: "the end of a thread", Mode: "one", Wakers: other},
+			want: `sh (6) waits for job (7), which waits for the end of other\x1b[31m (99), outside this tree`},
 		{name: "a terminal", kind: Waiting,
 			wait: profile.Wait{Sort: profile.SortTerminalInput, Kind: "input from a terminal", Mode: "outside",
 				Name: "/dev/pts/3"},

@@ -13,6 +13,11 @@ var nodeRows = []row{
 	{name: "node request without an answer", needs: append(node, "python3"), files: []string{"fetch.js", "silent.py"},
 		start: silent, argv: []string{"node", "fetch.js"}, ready: "ready",
 		is: truth{state: hangs, culprit: "fetch.js|silent.py", function: "fetchRows|ignore"}},
+	{name: "node program that npm installed", needs: node, ready: "ready",
+		texts: map[string]string{"node_modules/tool/cli.js": "const word = new Int32Array(new SharedArrayBuffer(4))\n" +
+			"function ask() {\n  Atomics.wait(word, 0, 0)  // HERE\n}\nconsole.log('ready')\nask()\n"},
+		argv: []string{"node", "node_modules/tool/cli.js"},
+		is:   truth{state: hangs, culprit: "cli.js", function: "ask"}},
 	{name: "npm test with a child that hangs", needs: append(node, "npm"), ready: "ready",
 		files: []string{"package.json", "suite.js", "locked.js"}, argv: []string{"npm", "test"},
 		is: truth{state: hangs, culprit: "node.*locked.js", function: "acquire"}},

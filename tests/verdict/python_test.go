@@ -31,6 +31,13 @@ var pythonRows = []row{
 	{name: "Python tasks wait for a Lock of another", needs: python, files: one("tasklock.py"), ready: "ready",
 		argv: []string{"python3", "tasklock.py", "stuck"},
 		is:   truth{state: hangs, culprit: "tasklock.py", function: "refill"}},
+	{name: "Python child is joined before its queue is read", needs: python, files: one("fullqueue.py"),
+		ready: "ready",
+		argv:  []string{"python3", "fullqueue.py"}, is: truth{state: hangs, culprit: "fullqueue.py"}},
+	{name: "Python program that pip installed", needs: python, ready: "ready",
+		texts: map[string]string{"site-packages/tool/__init__.py": "", "site-packages/tool/__main__.py": installed},
+		argv:  []string{"python3", "-m", "tool"}, env: []string{"PYTHONPATH=site-packages"},
+		is: truth{state: hangs, culprit: "tool", function: "serve"}},
 	{name: "Python tasks wait for a Lock of nobody", needs: python, files: one("tasklock.py"), ready: "ready",
 		argv: []string{"python3", "tasklock.py", "forgotten"},
 		is:   truth{state: hangs, culprit: "tasklock.py", function: "checkout"}},
@@ -116,6 +123,10 @@ var (
 	python = []string{"python3"}
 	pytest = []string{"/usr/bin/python3", "/usr/lib/python3/dist-packages/pytest"}
 )
+
+// installed is a program all of which is in a folder where pip puts it: it waits for what nobody puts into a queue.
+const installed = "import queue\ndef serve(jobs):\n    jobs.get()  # HERE\ndef main():\n" +
+	"    print('ready', flush=True)\n    serve(queue.Queue())\nmain()\n"
 
 // withAnyIO are Debian's Python and what scripts/build-python gets for it.
 var withAnyIO = []string{"/usr/bin/python3", root("testdata/bin/python/packages-3.11/anyio")}
