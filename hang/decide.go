@@ -110,8 +110,8 @@ func (j *judging) unseen() *Verdict {
 	moves := j.movements(nil)
 	ran, wall := j.ranUnseen()
 	if share := ran.Seconds() / max(1e-9, wall.Seconds()); share >= wakes && len(j.c.Roots) == 1 {
-		moves = append(moves, movement{words: fmt.Sprintf("%s uses %s; in which function could not be sampled",
-			j.process(j.c.Roots[0]), percent(share))})
+		moves = append(moves, movement{words: j.process(j.c.Roots[0]) + " uses " + percent(share) +
+			"; in which function could not be sampled"})
 	}
 	if len(moves) > 0 {
 		return j.moving(moves)
@@ -132,7 +132,7 @@ func (j *judging) unseen() *Verdict {
 		}
 	}
 	if wall > 0 {
-		v.Sentence += fmt.Sprintf("; the kernel counted %d ms of CPU in %s", ran.Milliseconds(), seconds(wall))
+		v.Sentence += "; the kernel counted " + seconds(ran) + " of CPU in " + seconds(wall)
 	}
 	return v
 }

@@ -68,7 +68,7 @@ func TestUnseen(t *testing.T) {
 		kind Kind
 		want string
 	}{
-		{0, Unknown, "sh (7) could not be sampled; its state is S; the kernel counted 0 ms of CPU in 7.0 s"},
+		{0, Unknown, "sh (7) could not be sampled; its state is S; the kernel counted 0.0 s of CPU in 7.0 s"},
 		{3500 * time.Millisecond, Moving,
 			"not hung: sh (7) uses 50 % of a CPU; in which function could not be sampled"},
 	} {

@@ -49,7 +49,7 @@ func leaves(d *profile.Dump) (all []*profile.Fiber, timed bool) {
 	}
 	slices.SortStableFunc(all, func(a, b *profile.Fiber) int {
 		return cmp.Or(cmp.Compare(lost(a), lost(b)), cmp.Compare(keeps[a.ID], keeps[b.ID]),
-			locksLast(d, a, b), cmp.Compare(min(1, len(b.AwaitedBy)), min(1, len(a.AwaitedBy))))
+			cmp.Compare(locked(d, a), locked(d, b)), cmp.Compare(min(1, len(b.AwaitedBy)), min(1, len(a.AwaitedBy))))
 	})
 	return all, timed
 }
@@ -77,15 +77,12 @@ func waitsForLock(d *profile.Dump, f *profile.Fiber) bool {
 	})
 }
 
-// locksLast compares two tasks: those that wait for a lock are behind what may have it.
-func locksLast(d *profile.Dump, a, b *profile.Fiber) int {
-	switch first := waitsForLock(d, b); {
-	case first == waitsForLock(d, a):
-		return 0
-	case first:
-		return -1
+// locked is 1 for a task that waits for a lock: it is behind what may have that.
+func locked(d *profile.Dump, f *profile.Fiber) int {
+	if waitsForLock(d, f) {
+		return 1
 	}
-	return 1
+	return 0
 }
 
 // awaitsShutdown reports whether an async method waits until somebody ends the program: of a host of .NET.

@@ -48,15 +48,13 @@ func entryFrame(d *profile.Dump, s *profile.Stack) *profile.Frame {
 	if i < 0 || ownFrame(d, &d.Threads[i].Stack) != nil {
 		return nil
 	}
-	entry := ""
-	for _, f := range slices.Backward(d.Threads[i].Stack.Frames) {
-		if entry = packageOf(f.File); f.Kind.Made() && entry != "" {
-			break
-		}
+	entry, frames := "", d.Threads[i].Stack.Frames
+	for k := len(frames) - 1; k >= 0 && entry == ""; k-- {
+		entry = packageOf(frames[k].File)
 	}
-	for i := range s.Frames {
-		f := &s.Frames[i]
-		if f.Kind.Made() && entry != "" && packageOf(f.File) == entry && !strings.HasPrefix(f.Func, "<") {
+	for k := range s.Frames {
+		if f := &s.Frames[k]; entry != "" && packageOf(f.File) == entry &&
+			!strings.HasPrefix(f.Func, "<") {
 			return f
 		}
 	}
@@ -66,16 +64,15 @@ func entryFrame(d *profile.Dump, s *profile.Stack) *profile.Frame {
 // packageOf is the folder of the package that a source file is of: "…/site-packages/celery/"; "" if it is of none.
 func packageOf(file string) string {
 	for _, of := range []string{"/site-packages/", "/dist-packages/", "/node_modules/"} {
-		begins := strings.LastIndex(file, of) + len(of)
-		if begins < len(of) {
+		ends := strings.LastIndex(file, of) + len(of)
+		if ends < len(of) {
 			continue
 		}
-		scope, name := 0, file[begins:]
-		if strings.HasPrefix(name, "@") {
-			scope = strings.IndexByte(name, '/') + 1
+		if strings.HasPrefix(file[ends:], "@") {
+			ends += strings.IndexByte(file[ends:], '/') + 1
 		}
-		if ends := strings.IndexByte(name[scope:], '/'); ends > 0 {
-			return file[:begins+scope+ends+1]
+		if n := strings.IndexByte(file[ends:], '/'); n > 0 {
+			return file[:ends+n+1]
 		}
 	}
 	return ""
