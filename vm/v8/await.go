@@ -3,7 +3,6 @@ package v8
 import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/v8/heap"
@@ -20,7 +19,7 @@ type awaitCopier struct{ *Runtime }
 // Copy implements [snapshot.Copier].
 func (c awaitCopier) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	areas := c.areas.Load()
-	if t.Arch != regs.AMD64 || len(areas.list) == 0 {
+	if t.Arch != c.port.arch || len(areas.list) == 0 {
 		return
 	}
 	var w wanted

@@ -1,10 +1,6 @@
 package v8
 
-import (
-	"bytes"
-
-	"github.com/fpstack/fpstack/maps/module"
-)
+import "github.com/fpstack/fpstack/maps/module"
 
 // blob is where the builtins are as symbols say, 0, 0 if they do not.
 // Source: src/snapshot/embedded/embedded-file-writer.cc.
@@ -36,33 +32,10 @@ func (t *tables) returned() (start, end module.Vaddr) {
 
 // returns is what a function without arguments returns, if that is all that it does.
 func (t *tables) returns(function string) (module.Vaddr, bool) {
-	const endbr64, ret = "\xf3\x0f\x1e\xfa", 0xc3
 	at, ok := t.at(function)
 	if !ok {
 		return 0, false
 	}
 	code, _ := t.m.Text(at)
-	if rest, ok := bytes.CutPrefix(code, []byte(endbr64)); ok {
-		code, at = rest, at+module.Vaddr(len(endbr64))
-	}
-	for _, form := range []string{"\xb8", "\x8b\x05", "\x48\x8d\x05"} {
-		length := len(form) + 4
-		if len(code) <= length || string(code[:len(form)]) != form || code[length] != ret {
-			continue
-		}
-		n := order.Uint32(code[len(form):])
-		there := at + module.Vaddr(length) + module.Vaddr(int64(int32(n)))
-		switch form {
-		case "\xb8": // mov eax, n
-			return module.Vaddr(n), true
-		case "\x8b\x05": // mov eax, [rip+n]
-			b, ok := t.m.Loaded(there)
-			if !ok || len(b) < 4 {
-				return 0, false
-			}
-			return module.Vaddr(order.Uint32(b)), true
-		}
-		return there, true // lea rax, [rip+n]
-	}
-	return 0, false
+	return t.port.returned(t.m, code, at)
 }

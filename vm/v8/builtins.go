@@ -1,7 +1,6 @@
 package v8
 
 import (
-	"bytes"
 	"slices"
 	"sort"
 	"strings"
@@ -62,7 +61,7 @@ func (b *builtins) read() {
 		err := t.readAll()
 		slices.SortFunc(t.code, func(x, y builtin) int { return int(int64(x.start - y.start)) })
 		for i := range t.code {
-			t.code[i].classify(t.m)
+			t.code[i].classify(t.m, t.port)
 		}
 		return err
 	})
@@ -96,13 +95,10 @@ func (b *builtins) bytecodeSizes() []byte {
 	return b.sizes
 }
 
-// buildsFrame is push rbp; mov rbp, rsp.
-var buildsFrame = []byte{0x55, 0x48, 0x89, 0xe5}
-
 // maxPrologue bounds the bytes that a builtin runs through before it builds its frame, where it always does.
 const maxPrologue = 256
 
-func (b *builtin) classify(m *module.Module) {
+func (b *builtin) classify(m *module.Module, p *port) {
 	switch {
 	case strings.HasSuffix(b.name, "Handler"):
 		b.kind = bytecodeHandler
@@ -121,10 +117,10 @@ func (b *builtin) classify(m *module.Module) {
 	if !ok {
 		return
 	}
-	if b.kind == deoptimizer {
-		b.deopt = deoptEntryOf(code[:min(len(code), int(b.end-b.start))], b.start)
+	if b.kind == deoptimizer && p.deoptEntry != nil {
+		b.deopt = p.deoptEntry(code[:min(len(code), int(b.end-b.start))], b.start)
 	}
-	limit := len(buildsFrame)
+	limit := p.prologueSize
 	switch {
 	case b.kind == interpreterEntry && !strings.HasPrefix(b.name, "InterpreterEntryTrampoline"):
 		return // it runs in the frame that is there; what it builds further on is another
@@ -132,7 +128,5 @@ func (b *builtin) classify(m *module.Module) {
 		limit = maxPrologue // something is looked up first
 	}
 	code = code[:min(len(code), limit, int(b.end-b.start))]
-	if i := bytes.Index(code, buildsFrame); i >= 0 {
-		b.prologue = i
-	}
+	b.prologue = p.prologue(code)
 }

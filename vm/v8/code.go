@@ -1,7 +1,6 @@
 package v8
 
 import (
-	"bytes"
 	"errors"
 	"time"
 
@@ -129,23 +128,11 @@ func (r *Runtime) readCode(stream mem.Addr, v *view.View) (*code, error) {
 		return nil, errNoCode
 	}
 	b := v.UpTo(c.Start, min(c.Size, maxBuilt))
-	c.prologue = bytes.Index(b, buildsFrame)
+	c.prologue = r.port.prologue(b)
 	if c.Kind == heap.Baseline {
-		c.prologue = baselineEntry(b)
+		c.prologue = r.port.baseline(b)
 	}
 	return c, nil
-}
-
-// baselineEntry is how many bytes of baseline code run before a builtin builds its frame, the call of that included;
-// below 0 if they are not as expected: a register is set to the BytecodeArray, and the builtin is called.
-// Source: BaselineCompiler::Prologue in src/baseline/x64/baseline-compiler-x64-inl.h.
-func baselineEntry(b []byte) int {
-	const array, call = "\x49\xbc", 0xe8 // mov r12, imm64; call rel32
-	i := bytes.Index(b, []byte(array))
-	if next := i + len(array) + wordSize; i >= 0 && next < len(b) && b[next] == call {
-		return next + 1
-	}
-	return -1
 }
 
 // print is what tells a code from another at the same place: the head of the object that holds the instructions, and

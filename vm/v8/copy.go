@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/v8/heap"
 )
@@ -30,7 +29,7 @@ const (
 // refer to moves seldom, and is read later.
 func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	areas := r.areas.Load()
-	if t.Arch != regs.AMD64 || len(areas.list) == 0 {
+	if t.Arch != r.port.arch || len(areas.list) == 0 {
 		return
 	}
 	var w wanted
@@ -40,7 +39,7 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 		if fp, ok := t.Registers.FP(); ok && areas.find(pc) != nil {
 			f.Fetch(snapshot.Want{Addr: pc - before, Len: codeAround})
 			w.frame(r, t, fp)
-			function, _ := t.Registers.Get(numbered[r.layout.Registers.Function&15])
+			function, _ := t.Registers.Get(r.port.register(r.layout.Registers.Function))
 			w.object(function) // its frame may not be built yet
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader) (unwind.Crossing, error) {
 	f := &frames[len(frames)-1]
 	a := r.areas.Load().find(f.LookupPC())
-	if a == nil || now.Arch != regs.AMD64 {
+	if a == nil || now.Arch != r.port.arch {
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
 	v := r.walked(m)
@@ -24,7 +24,7 @@ func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader
 		next, err := r.callerOfEntry(now, v)
 		return unwind.Crossing{Registers: next}, err
 	}
-	s, err := r.stateOf(a, now, v)
+	s, err := r.port.stateOf(r, a, now, v)
 	switch {
 	case err != nil:
 		return unwind.Crossing{}, err
@@ -61,7 +61,7 @@ func (r *Runtime) callerOfEntry(now *regs.Registers, v *view.View) (regs.Registe
 		if err != nil {
 			return own, err
 		}
-		own.Set(regs.AMD64RBP, saved)
+		own.Set(own.Arch.FP, saved)
 		return callerOf(&own, v)
 	}
 	return callerOf(now, v)
@@ -75,7 +75,7 @@ func callerOf(now *regs.Registers, v *view.View) (regs.Registers, error) {
 	case !ok:
 		return regs.Registers{}, errors.New("the frame pointer is not known")
 	case fp < sp || fp-sp > maxFrame || fp%wordSize != 0:
-		return regs.Registers{}, fmt.Errorf("rbp %#x is no frame pointer (stack pointer %#x)", uint64(fp), uint64(sp))
+		return regs.Registers{}, fmt.Errorf("%#x is no frame pointer (stack pointer %#x)", uint64(fp), uint64(sp))
 	}
 	saved, err := v.Word(fp)
 	if err != nil {
@@ -85,14 +85,14 @@ func callerOf(now *regs.Registers, v *view.View) (regs.Registers, error) {
 	if err != nil {
 		return regs.Registers{}, err
 	}
-	return behindRecord(fp, saved, ra), nil
+	return behindRecord(now.Arch, fp, saved, ra), nil
 }
 
 // behindRecord are the registers of the caller of a function whose frame record at fp has those two words.
-func behindRecord(fp mem.Addr, saved, ra uint64) regs.Registers {
-	next := regs.New(regs.AMD64)
-	next.Set(regs.AMD64RIP, ra)
-	next.Set(regs.AMD64RSP, uint64(fp)+2*wordSize)
-	next.Set(regs.AMD64RBP, saved)
+func behindRecord(arch *regs.Arch, fp mem.Addr, saved, ra uint64) regs.Registers {
+	next := regs.New(arch)
+	next.Set(arch.PC, ra)
+	next.Set(arch.SP, uint64(fp)+2*wordSize)
+	next.Set(arch.FP, saved)
 	return next
 }

@@ -164,11 +164,11 @@ func (g *givingUp) caller(areas *areas, fp mem.Addr, v *view.View) (regs.Registe
 	if !ok || !ok2 || areas.find(mem.Addr(ra)-1) == nil {
 		return regs.Registers{}, errGivenUp
 	}
-	return behindRecord(fp, saved, ra), nil
+	return behindRecord(regs.AMD64, fp, saved, ra), nil
 }
 
 // exit is where the code that is given up called the entry; that is read by code.
-func (g *givingUp) exit(areas *areas, v, code *view.View) (mem.Addr, bool) {
+func (r *Runtime) exit(g *givingUp, areas *areas, v, code *view.View) (mem.Addr, bool) {
 	at, _, ok := g.deoptimizer(func(a mem.Addr) (uint64, bool) {
 		w, err := v.Word(a)
 		return w, err == nil
@@ -179,7 +179,7 @@ func (g *givingUp) exit(areas *areas, v, code *view.View) (mem.Addr, bool) {
 	}
 	for i := 0; i+wordSize <= int(g.entry.input); i += wordSize {
 		pc := mem.Addr(order.Uint64(b[i:]))
-		if a := areas.find(pc - 1); a != nil && a.made && called(pc, code) {
+		if a := areas.find(pc - 1); a != nil && a.made && r.called(pc, code) {
 			return pc, true
 		}
 	}
@@ -199,13 +199,15 @@ func (r *Runtime) crossDeoptimizer(a *area, b *builtin, f *unwind.Frame, now *re
 	fp, known := now.FP()
 	pc := module.Vaddr(uint64(f.PC) - a.bias)
 	switch e := b.deopt; {
-	case e == nil, pc <= e.moves:
+	case r.port.arch.LR != regs.NoReg && f.Interrupted && r.isExit(now, v):
+		return unwind.Crossing{Registers: atLink(now)}, nil
+	case r.port.arch.LR == regs.NoReg && (e == nil || pc <= e.moves):
 		s, err := r.callerOnStack(now, v)
 		if err != nil {
 			return unwind.Crossing{}, fmt.Errorf(deoptimizes, err)
 		}
 		return unwind.Crossing{Registers: s.caller}, nil
-	case pc == e.returns && !f.Interrupted && known:
+	case e != nil && pc == e.returns && !f.Interrupted && known:
 		g := givingUp{e, sp}
 		next, err := g.caller(r.areas.Load(), fp, v)
 		if err != nil {
@@ -228,7 +230,7 @@ func (r *Runtime) identifyDeoptimizer(a *activation, areas *areas, v *view.View)
 		return stub, err
 	}
 	g := givingUp{e, a.sp}
-	exit, ok := g.exit(areas, v, r.code(v))
+	exit, ok := r.exit(&g, areas, v, r.code(v))
 	if !ok {
 		return stub, errGivenUp
 	}

@@ -44,7 +44,7 @@ const lateNote = "what it executes was read when the thread ran again: it may be
 // Identify implements [unwind.Identifier].
 func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 	areas := r.areas.Load()
-	if t.Arch != regs.AMD64 {
+	if t.Arch != r.port.arch {
 		return
 	}
 	v := view.Over(m, r.live, r.budget)
@@ -129,7 +129,7 @@ func (r *Runtime) activationOf(a *area, f *unwind.Frame, t *snapshot.Thread, inn
 		return act, nil
 	}
 	act.regs, act.sp = t.Registers, f.SP
-	s, err := r.stateOf(a, t.Registers, v)
+	s, err := r.port.stateOf(r, a, t.Registers, v)
 	if err != nil {
 		return act, err
 	}
@@ -174,12 +174,12 @@ func (a *activation) slot(v *view.View, offset int32) (heap.Tagged, bool) {
 	return heap.Tagged(w), err == nil
 }
 
-// register is a register of the innermost frame, by V8's number.
-func (a *activation) register(number int32) (uint64, bool) {
+// register is a register of a, the innermost frame, by V8's number.
+func (r *Runtime) register(a *activation, number int32) (uint64, bool) {
 	if a.regs == nil {
 		return 0, false
 	}
-	return a.regs.Get(numbered[number&15])
+	return a.regs.Get(r.port.register(number))
 }
 
 var (
@@ -235,7 +235,7 @@ func (r *Runtime) withoutFunction(a *activation, why error, v *view.View) (unwin
 func (r *Runtime) functionOf(a *activation, v *view.View) (*function, error) {
 	tagged, ok := a.slot(v, r.layout.Frame.Function)
 	if !ok && (a.fp != 0 || a.entered) && a.calledByFunction() {
-		w, known := a.register(r.layout.Registers.Function)
+		w, known := r.register(a, r.layout.Registers.Function)
 		tagged, ok = heap.Tagged(w), known
 	}
 	if !ok {
@@ -312,8 +312,8 @@ func (r *Runtime) identifyBytecode(a *activation, f *function, v *view.View) (un
 // what the frame has is of an earlier bytecode.
 func (r *Runtime) biasedOffset(a *activation, array heap.Tagged, v *view.View) (int, bool) {
 	if a.builtin != nil && a.builtin.kind == bytecodeHandler {
-		held, ok := a.register(r.layout.Registers.BytecodeArray)
-		biased, ok2 := a.register(r.layout.Registers.BytecodeOffset)
+		held, ok := r.register(a, r.layout.Registers.BytecodeArray)
+		biased, ok2 := r.register(a, r.layout.Registers.BytecodeOffset)
 		if ok && ok2 && heap.Tagged(held) == array && biased < 1<<31 {
 			return int(biased), true
 		}

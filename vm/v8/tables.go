@@ -24,6 +24,7 @@ const (
 // read when a frame is in V8's code.
 type tables struct {
 	m       *module.Module
+	port    *port
 	dynamic *symbol.Dynamic         // nil: data has all
 	data    map[string]module.Vaddr // of data, by name
 	code    []builtin               // in any order
@@ -34,8 +35,8 @@ type tables struct {
 const marker = debugPrefix + "SmiTagMask"
 
 // findTables returns the tables of m, nil if it has none of V8.
-func findTables(m *module.Module) (*tables, error) {
-	t := &tables{m: m, dynamic: symbol.OpenDynamic(m)}
+func findTables(m *module.Module, p *port) (*tables, error) {
+	t := &tables{m: m, port: p, dynamic: symbol.OpenDynamic(m)}
 	if t.dynamic != nil {
 		if _, _, ok := t.dynamic.Lookup(marker); ok {
 			return t, nil

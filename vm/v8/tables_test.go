@@ -73,7 +73,7 @@ func TestTables(t *testing.T) {
 	for _, path := range programs(t) {
 		t.Run(path, func(t *testing.T) {
 			m := load(t, path)
-			quick, err := findTables(m)
+			quick, err := findTables(m, portOf(m))
 			if err != nil || quick == nil {
 				t.Fatalf("no tables: %v", err)
 			}
@@ -111,7 +111,7 @@ func TestTables(t *testing.T) {
 // TestNoV8: a program without V8 is known as one by its strings.
 func TestNoV8(t *testing.T) {
 	m := load(t, "/bin/true")
-	if got, err := findTables(m); got != nil || err != nil {
+	if got, err := findTables(m, portOf(m)); got != nil || err != nil {
 		t.Errorf("got %v, %v; want none", got, err)
 	}
 	if symbol.MayDefine(m, ".dynsym", marker) {

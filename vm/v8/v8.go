@@ -7,12 +7,11 @@
 // while the thread is stopped, [Runtime.Identify] finds what they execute when it runs again, and checks what it reads
 // then by what was copied. What the objects of the heap hold is package heap's matter.
 //
-// It works for x86-64. Sources: src/execution/frame-constants.h, src/builtins/x64/builtins-x64.cc and
+// What it does of a machine is in amd64.go and arm64.go. Sources: src/execution/frame-constants.h, src/builtins/x64/builtins-x64.cc and
 // src/objects/code.h of V8, versions 9.4 to 14.6.
 package v8
 
 import (
-	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -38,6 +37,7 @@ import (
 // walks.
 type Runtime struct {
 	m        *module.Module // the first place where the object was met: its code may be mapped at others too
+	port     *port
 	layout   *heap.Layout
 	builtins *builtins
 	live     mem.Reader // the process as it is now; nil where it is not to be had
@@ -75,10 +75,11 @@ var _ interface {
 // New returns the Runtime of an object that holds V8, nil if it does not. An error says that it does, and why its
 // frames cannot be read. Which code is V8's is known after [Runtime.Mapped].
 func New(m *module.Module, image module.Image) (*Runtime, error) {
-	if m.Machine() != uint16(elf.EM_X86_64) {
+	port := portOf(m)
+	if port == nil {
 		return nil, nil
 	}
-	tables, err := findTables(m)
+	tables, err := findTables(m, port)
 	switch {
 	case err != nil:
 		return nil, err
@@ -86,7 +87,13 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 		return nil, nil
 	}
 	defer tables.dynamic.Forget()
-	layout, err := heap.Read(tables.constant)
+	layout, err := heap.Read(func(name string) (int32, bool) {
+		n, ok := tables.constant(name)
+		if other, known := port.fallback[name]; !ok && known {
+			return other, true
+		}
+		return n, ok
+	})
 	switch {
 	case errors.Is(err, heap.ErrNotV8):
 		return nil, nil
@@ -94,6 +101,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 		return nil, err
 	}
 	r := newRuntime(layout, tables.builtins(), image.Budget)
+	r.port = port
 	r.m, r.live, r.node, r.look = m, image.Memory, tables.node(), image.Look
 	r.searched = suspended.Of(image)
 	return r, nil
@@ -101,7 +109,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 
 // newRuntime is one without code and memory.
 func newRuntime(l *heap.Layout, builtins *builtins, b *work.Budget) *Runtime {
-	r := &Runtime{layout: l, builtins: builtins, budget: b, types: newTypeCache(b), codes: newCodeCache(b),
+	r := &Runtime{port: &onAMD64, layout: l, builtins: builtins, budget: b, types: newTypeCache(b), codes: newCodeCache(b),
 		sites: newBook(b), wasm: wasm.New(b), proved: map[maps.Span]bool{},
 		foreign: sites.NewRecent[mem.Addr, time.Time](b, maxForeign)}
 	r.areas.Store(&areas{})
@@ -148,5 +156,5 @@ const maxForeign = 1 << 20
 
 const wordSize = 8
 
-// order is that of x86-64, as a type that costs no call.
+// order is that of each port, as a type that costs no call.
 var order = binary.LittleEndian
