@@ -155,12 +155,13 @@ func (r *Runtime) inBuiltin(a *area, b *builtin, now *regs.Registers, v *view.Vi
 	code, ok := r.textOf(b)
 	pc, _ := now.PC()
 	row, known := code.FromEntry(uint64(b.start), uint64(b.end), uint64(pc)-a.bias)
+	left := b.kind == baselinePrologue // the frame that it was called in, for other code of the function
 	if !ok || !known {
-		return state{framed: true}, nil
+		return state{framed: !left, caller: atLink(now)}, nil
 	}
 	for _, rule := range row.Regs {
 		if rule.Reg == uint64(regs.ARM64FP) {
-			return state{framed: true}, nil
+			return state{framed: !left || rule.Rule.Kind == cfi.Offset, caller: atLink(now)}, nil
 		}
 	}
 	base, ok := now.Get(regs.Reg(row.CFA.Reg))
