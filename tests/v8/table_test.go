@@ -48,7 +48,7 @@ func (t table) print() {
 func TestMain(m *testing.M) {
 	flag.Parse()
 	status := m.Run()
-	if *full {
+	if *full || testing.Verbose() {
 		results.print()
 	}
 	os.Exit(status)

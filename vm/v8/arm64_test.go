@@ -132,14 +132,14 @@ func TestEntryARM64(t *testing.T) {
 	region, _ := r.Region(a.start)
 	const handler = 27 // which exceptions go to
 	for i := range jsEntryARM64 {
-		row, ok, err := r.Row(region, a.start+mem.Addr(4*i), true)
+		_, ok, err := r.Row(region, a.start+mem.Addr(4*i), true)
 		if err != nil || !ok && (i < handler || i > handler+3) {
 			t.Fatalf("instruction %d: no row, %v", i, err)
 		}
 		if i != 36 {
 			continue
 		}
-		row, _, _ = r.Row(region, a.start+mem.Addr(4*i)+3, false) // as a return address is looked up
+		row, _, _ := r.Row(region, a.start+mem.Addr(4*i)+3, false) // as a return address is looked up
 		want := map[uint64]int64{19: -144, 20: -136, 27: -80, 28: -72, 29: -160}
 		for _, rule := range row.Regs {
 			if n, ok := want[rule.Reg]; ok && (rule.Rule.Kind != cfi.Offset || rule.Rule.N != n) {
