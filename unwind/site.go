@@ -299,8 +299,8 @@ func (c *cursor) fixThunk(s *site, pc mem.Addr, m *module.Module) {
 }
 
 // entryStub is how many bytes of start code of a program are taken for its outermost function:
-// the C libraries' _start without tables are 20 to 50 bytes long.
-const entryStub = 64
+// the C libraries' _start without tables are 20 to 50 bytes long, 80 that of arm64 with addresses of 64 bits.
+const entryStub = 80
 
 // isEntry reports whether v lies in the start code of m.
 func isEntry(m *module.Module, v module.Vaddr) bool {
