@@ -7,8 +7,8 @@
 // while the thread is stopped, [Runtime.Identify] finds what they execute when it runs again, and checks what it reads
 // then by what was copied. What the objects of the heap hold is package heap's matter.
 //
-// What it does of a machine is in amd64.go and arm64.go. Sources: src/execution/frame-constants.h, src/builtins/x64/builtins-x64.cc and
-// src/objects/code.h of V8, versions 9.4 to 14.6.
+// What it does of a machine is in amd64.go and arm64.go. Sources: src/execution/frame-constants.h,
+// src/builtins/x64/builtins-x64.cc and src/objects/code.h of V8, versions 9.4 to 14.6.
 package v8
 
 import (
@@ -109,7 +109,8 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 
 // newRuntime is one without code and memory.
 func newRuntime(l *heap.Layout, builtins *builtins, b *work.Budget) *Runtime {
-	r := &Runtime{port: &onAMD64, layout: l, builtins: builtins, budget: b, types: newTypeCache(b), codes: newCodeCache(b),
+	r := &Runtime{port: &onAMD64, layout: l, builtins: builtins, budget: b, types: newTypeCache(b),
+		codes: newCodeCache(b),
 		sites: newBook(b), wasm: wasm.New(b), proved: map[maps.Span]bool{},
 		foreign: sites.NewRecent[mem.Addr, time.Time](b, maxForeign)}
 	r.areas.Store(&areas{})
