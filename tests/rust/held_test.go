@@ -85,6 +85,7 @@ var held = map[string]map[string]int{
 		"deposit 1: awaits a Mutex, held by withdraw 1, withdraw 2 <- withdraw 1, withdraw 2": 1,
 		"withdraw 1, withdraw 2: awaits a Mutex, held by deposit 1 <- deposit 1":              1,
 	},
+	"asked": {"asked 1: awaits a sender of a oneshot channel, held by itself <- asked 1": -1},
 	"twice": {"twice 1: awaits a Mutex, held by itself <- twice 1": -1},
 	"timed": {
 		"deposit 1: awaits a Mutex, held by timed 1 <- timed 1":           1,
@@ -120,33 +121,42 @@ var held = map[string]map[string]int{
 // though nothing has woken them. All scenarios are there at once: each is known by its own functions.
 func TestHeld(t *testing.T) {
 	t.Parallel()
-	const n = 2
-	lines := marksOf(t, "held/main.rs")
-	scenarios := slices.Sorted(maps.Keys(held))
-	for _, program := range harness.With([]string{"held"}, "held-debug") {
+	eachScheduler(t, harness.With([]string{"held"}, "held-debug"), listsHeld)
+}
+
+// eachScheduler runs a test of each program with both schedulers.
+func eachScheduler(t *testing.T, programs []string, run func(t *testing.T, program, scheduler string)) {
+	for _, program := range programs {
 		for _, scheduler := range []string{"current", "multi"} {
 			t.Run(program+" "+scheduler, func(t *testing.T) {
 				t.Parallel()
-				got := map[string]int{}
-				for _, s := range told(dump(t, startHeld(t, program, scheduler, n, scenarios...)), lines) {
-					got[s]++
-				}
-				for _, scenario := range scenarios {
-					for s, number := range held[scenario] {
-						if number < 0 {
-							number *= -n
-						}
-						if got[s] != number {
-							t.Errorf("%s: %d of %q, want %d", scenario, got[s], s, number)
-						}
-						delete(got, s)
-					}
-				}
-				if len(got) > 0 {
-					t.Errorf("also %s", fmt.Sprint(got))
-				}
+				run(t, program, scheduler)
 			})
 		}
+	}
+}
+
+func listsHeld(t *testing.T, program, scheduler string) {
+	const n = 2
+	lines := marksOf(t, "held/main.rs")
+	scenarios := slices.Sorted(maps.Keys(held))
+	got := map[string]int{}
+	for _, s := range told(dump(t, startHeld(t, program, scheduler, n, scenarios...)), lines) {
+		got[s]++
+	}
+	for _, scenario := range scenarios {
+		for s, number := range held[scenario] {
+			if number < 0 {
+				number *= -n
+			}
+			if got[s] != number {
+				t.Errorf("%s: %d of %q, want %d", scenario, got[s], s, number)
+			}
+			delete(got, s)
+		}
+	}
+	if len(got) > 0 {
+		t.Errorf("also %s", fmt.Sprint(got))
 	}
 }
 
@@ -230,6 +240,7 @@ func TestVerdict(t *testing.T) {
 		{"pool", "waiting", []string{"12 async tasks in held::checkout [awaits a Mutex<held::Pool>, ",
 			"held by async task ", ", which is in held::refill (main.rs:", ", held by itself]"}},
 		{"pair", "deadlock", []string{"deadlock: 2 async tasks wait for each other, in held::deposit (main.rs:"}},
+		{"asked", "deadlock", []string{"waits for itself, in held::asks (main.rs:"}},
 		{"twice", "deadlock", []string{"waits for itself, in held::twice (main.rs:"}},
 		{"timed", "unknown", []string{"waits for async functions, and these for a time"}},
 	} {

@@ -86,37 +86,35 @@ func ways(d *profile.Dump, lines map[string]int) map[string]int {
 
 // TestSeveral: a task that waits for several things at once is shown with all of them, or says that one is not known.
 func TestSeveral(t *testing.T) {
+	eachScheduler(t, harness.With([]string{"several"}, "several-debug"), listsSeveral)
+}
+
+func listsSeveral(t *testing.T, program, scheduler string) {
 	const n = 3
 	lines := marksOf(t, "held/several.rs")
 	scenarios := slices.Sorted(maps.Keys(several))
-	for _, program := range harness.With([]string{"several"}, "several-debug") {
-		for _, scheduler := range []string{"current", "multi"} {
-			t.Run(program+" "+scheduler, func(t *testing.T) {
-				d := dump(t, startHeld(t, program, scheduler, n, scenarios...))
-				got := ways(d, lines)
-				for _, scenario := range scenarios {
-					for w, number := range several[scenario] {
-						if got[w] != number*n {
-							t.Errorf("%s: %d of %q, want %d", scenario, got[w], w, number*n)
-						}
-						delete(got, w)
-					}
-				}
-				delete(got, "owner 1: awaits a Notify")
-				if len(got) > 0 {
-					t.Errorf("also %s", fmt.Sprint(got))
-				}
-				cut := 0
-				for i := range d.Fibers {
-					if strings.Contains(d.Fibers[i].State, "others of a set") {
-						cut++
-					}
-				}
-				if cut != n {
-					t.Errorf("%d tasks say that not all of a set were looked at, want %d", cut, n)
-				}
-			})
+	d := dump(t, startHeld(t, program, scheduler, n, scenarios...))
+	got := ways(d, lines)
+	for _, scenario := range scenarios {
+		for w, number := range several[scenario] {
+			if got[w] != number*n {
+				t.Errorf("%s: %d of %q, want %d", scenario, got[w], w, number*n)
+			}
+			delete(got, w)
 		}
+	}
+	delete(got, "owner 1: awaits a Notify")
+	if len(got) > 0 {
+		t.Errorf("also %s", fmt.Sprint(got))
+	}
+	cut := 0
+	for i := range d.Fibers {
+		if strings.Contains(d.Fibers[i].State, "others of a set") {
+			cut++
+		}
+	}
+	if cut != n {
+		t.Errorf("%d tasks say that not all of a set were looked at, want %d", cut, n)
 	}
 }
 

@@ -51,7 +51,7 @@ type trace struct {
 	calls []call
 	steps []step
 	drops bool  // it is of a task that is dropped
-	gives []int // the steps of that by which something may be given back: those that are atomic
+	gives []int // the steps of that by which something may be given back: atomic ones, and those after them on the same words
 }
 
 // dry runs tasks.
@@ -266,8 +266,10 @@ func (d *dry) drop(t *task) (way, error) {
 		return way{trace: -1}, err
 	}
 	d.at.drops = true
-	for _, t := range w.touched {
-		if t.atomic {
+	for i, t := range w.touched {
+		// Who drops the sender after the receiver only looks at what the receiver has written.
+		written := func(other touch) bool { return other.atomic && other.at == t.at }
+		if t.atomic || slices.ContainsFunc(w.touched[:i], written) {
 			d.at.gives = append(d.at.gives, t.step)
 		}
 	}

@@ -64,6 +64,18 @@ async fn pair(_count: u64) {
     tokio::spawn(withdraw(a, b));
 }
 
+// asked: a task waits for a channel whose sender it has itself.
+async fn asks() -> u64 {
+    let (_tx, rx) = oneshot::channel::<u64>();
+    rx.await.unwrap() // asked 1
+}
+
+async fn asked(count: u64) {
+    for _ in 0..count {
+        tokio::spawn(asks());
+    }
+}
+
 // twice: a task takes a lock that it has.
 async fn twice(count: u64) {
     for _ in 0..count {
@@ -218,6 +230,7 @@ async fn run(count: u64, scenarios: Vec<String>) {
         match s.as_str() {
             "pool" => pool(count).await,
             "pair" => pair(count).await,
+            "asked" => asked(count).await,
             "twice" => twice(count).await,
             "timed" => timed(count).await,
             "readers" => readers(count).await,
