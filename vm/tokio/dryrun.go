@@ -73,7 +73,8 @@ type dry struct {
 	stack   []frameOf // of the machine
 	seen    steps
 	most    int                   // instructions of the run at hand
-	wakers  []waker               // that were dropped
+	tables  []mem.Span[mem.Addr]  // where the linker puts tables of functions
+	wakers  []waker               // that were dropped, or left to who has the other end of a channel
 	unwoken bool                  // more were, or may have been
 	drops   map[mem.Addr]bool     // functions that were called, by whether they drop a waker
 	recent  [recentReads]mem.Addr // where was read last
@@ -87,7 +88,7 @@ type frameOf struct {
 
 func (r *Runtime) newDry(t *snapshot.Thread) *dry {
 	d := &dry{r: r, thread: t.TP, pages: map[mem.Addr][]byte{}, code: map[mem.Addr]*[2][]byte{}, slots: r.slots(),
-		drops: map[mem.Addr]bool{}, seed: maphash.MakeSeed(), known: map[uint64]int{}}
+		drops: map[mem.Addr]bool{}, seed: maphash.MakeSeed(), known: map[uint64]int{}, tables: r.data()}
 	if in := r.table.Find(t.TP); in != nil {
 		d.local = mem.Span[mem.Addr]{Start: in.Start, End: in.End}
 	}
@@ -332,6 +333,9 @@ func (d *dry) run() (w way, err error) {
 		}
 		if d.frees {
 			d.recent[n%recentReads] = at
+			if m.Atomic && d.writable(uint64(at), 1) {
+				d.left(at)
+			}
 		}
 		if first && !d.local.Holds(at) && d.writable(uint64(at), 1) {
 			w.touched = append(w.touched, touch{len(d.at.steps) - 1, at, m.Atomic, false})

@@ -48,8 +48,9 @@ func (d *dry) runTask(t *task) (o ran, woken way) {
 		o.drop, _ = d.drop(t)
 	}
 	if d.moment.Part(); o.drop.trace >= 0 && len(d.wakers) > 0 {
-		o.unwoken = d.unwoken
-		woken, _ = d.pollWoken(t, d.wakers)
+		unwoken, all := d.unwoken, false
+		woken, all, _ = d.pollWoken(t, d.wakers)
+		o.unwoken = unwoken || !all
 	}
 	d.moment.Part()
 	return o, woken

@@ -1,6 +1,7 @@
 package tokio
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -33,16 +34,54 @@ const (
 func (d *dry) dropped() {
 	pc := mem.Addr(d.machine.PC)
 	i := slices.IndexFunc(d.recent[:], func(at mem.Addr) bool { return at != 0 && d.functionAt(at) == pc })
-	if i < 0 || d.writable(uint64(d.recent[i]), 1) {
+	if i >= 0 {
+		d.found(d.recent[i]-dropWaker*wordSize, d.machine.R[emulate.RDI])
+	}
+}
+
+// left looks for a waker of a set in an object of which an atomic operation has just changed the state at a: before
+// tokio 1.50 the receiver of a oneshot channel leaves its own to the sender. The compiler puts a field of two words
+// before one of one word.
+func (d *dry) left(a mem.Addr) {
+	first, ok := d.moment.Peek(a - 2*wordSize)
+	second, is := d.moment.Peek(a - wordSize)
+	for range 2 { // a waker may have its table before its object or behind
+		if ok && is && d.isTable(mem.Addr(first)) && d.isShared(second) {
+			d.found(mem.Addr(first), second)
+		}
+		first, second = second, first
+	}
+}
+
+// isShared reports whether a is an object behind counts of its references, as Arc of Rust's library has them: what
+// was an object may be left in memory that is used again.
+func (d *dry) isShared(a uint64) bool {
+	const maxCount = 1 << 16
+	if a < 2*wordSize || a%wordSize != 0 || !d.writable(a, wordSize) {
+		return false
+	}
+	strong, ok := d.moment.Peek(mem.Addr(a) - 2*wordSize)
+	weak, is := d.moment.Peek(mem.Addr(a) - wordSize)
+	return ok && is && strong-1 < maxCount && weak-1 < maxCount
+}
+
+// isTable reports whether a is where the linker puts tables of functions.
+func (d *dry) isTable(a mem.Addr) bool {
+	return slices.ContainsFunc(d.tables, func(s mem.Span[mem.Addr]) bool { return s.Holds(a) })
+}
+
+// found takes a waker of those functions, if it is one of a set.
+func (d *dry) found(table mem.Addr, data uint64) {
+	if d.writable(uint64(table), 1) {
 		return
 	}
-	is, known := d.drops[pc]
+	drop := d.functionAt(table + dropWaker*wordSize)
+	is, known := d.drops[drop]
 	if !known {
-		is = d.r.dropsWaker(pc)
-		d.drops[pc] = is
+		is = drop != 0 && d.r.dropsWaker(drop)
+		d.drops[drop] = is
 	}
-	table := d.recent[i] - dropWaker*wordSize
-	w := waker{d.machine.R[emulate.RDI], d.functionAt(table + wakeByRef*wordSize)}
+	w := waker{data, d.functionAt(table + wakeByRef*wordSize)}
 	switch {
 	case !is || d.functionAt(table) == 0 || w.wake == 0 || slices.Contains(d.wakers, w):
 	case len(d.wakers) == maxWakers:
@@ -72,21 +111,26 @@ func (r *Runtime) dropsWaker(a mem.Addr) bool {
 		strings.Contains(name, "raw_waker") && strings.Contains(name, "drop_waker")
 }
 
-// pollWoken runs what polls task t after all of those were woken.
-func (d *dry) pollWoken(t *task, wakers []waker) (way, error) {
+// pollWoken runs what polls task t after all of those were woken that can be; it is false if one cannot.
+func (d *dry) pollWoken(t *task, wakers []waker) (w way, all bool, err error) {
 	if err := d.begin(t, t.vtable.poll, t.state|stateNotified); err != nil {
-		return way{trace: -1}, err
+		return way{trace: -1}, true, err
 	}
 	d.frees = true
-	defer func() { d.frees = false }()
-	for _, w := range wakers {
+	for i, w := range wakers {
 		d.call(w.wake, w.data)
 		if _, err := d.run(); err != nil {
-			return way{trace: -1}, err
+			d.frees = false
+			if errors.Is(err, d.r.budget.Refusal()) {
+				return way{trace: -1}, true, err
+			}
+			out, _, err := d.pollWoken(t, slices.Concat(wakers[:i], wakers[i+1:]))
+			return out, false, err
 		}
 	}
 	d.frees = false
 	d.call(t.vtable.poll, uint64(t.at))
 	d.most *= 1 + len(wakers)/4
-	return d.polled()
+	w, err = d.polled()
+	return w, true, err
 }
