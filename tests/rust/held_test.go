@@ -247,6 +247,7 @@ func TestVerdict(t *testing.T) {
 		t.Run(row.scenario, func(t *testing.T) {
 			t.Parallel()
 			pid := startHeld(t, "held", "multi", 12, row.scenario)
+			settled(t, pid)
 			v := verdict(t, pid)
 			if v.Kind != row.kind {
 				t.Errorf("%s: %s", v.Kind, v.Sentence)

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot, Mutex, MutexGuard, Notify, OwnedMutexGuard, RwLock, Semaphore};
+use tokio::sync::{mpsc, oneshot, Barrier, Mutex, MutexGuard, Notify, OwnedMutexGuard, RwLock, Semaphore};
 
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -41,16 +41,16 @@ async fn pool(count: u64) {
     }
 }
 
-// pair: two tasks take two locks in different order.
-async fn deposit(a: Arc<Mutex<u64>>, b: Arc<Mutex<u64>>) -> u64 {
+// pair: two tasks take two locks in different order, the second when each has its first.
+async fn deposit(a: Arc<Mutex<u64>>, b: Arc<Mutex<u64>>, have: Arc<Barrier>) -> u64 {
     let from = a.lock().await;
-    settle().await;
+    have.wait().await;
     *from + *b.lock().await // deposit 1
 }
 
-async fn withdraw(a: Arc<Mutex<u64>>, b: Arc<Mutex<u64>>) -> u64 {
+async fn withdraw(a: Arc<Mutex<u64>>, b: Arc<Mutex<u64>>, have: Arc<Barrier>) -> u64 {
     let from = b.clone().lock_owned().await;
-    settle().await;
+    have.wait().await;
     both(from, &a).await // withdraw 2
 }
 
@@ -59,9 +59,9 @@ async fn both(from: OwnedMutexGuard<u64>, to: &Mutex<u64>) -> u64 {
 }
 
 async fn pair(_count: u64) {
-    let (a, b) = (Arc::new(Mutex::new(1)), Arc::new(Mutex::new(2)));
-    tokio::spawn(deposit(a.clone(), b.clone()));
-    tokio::spawn(withdraw(a, b));
+    let (a, b, have) = (Arc::new(Mutex::new(1)), Arc::new(Mutex::new(2)), Arc::new(Barrier::new(2)));
+    tokio::spawn(deposit(a.clone(), b.clone(), have.clone()));
+    tokio::spawn(withdraw(a, b, have));
 }
 
 // asked: a task waits for a channel whose sender it has itself.
@@ -90,11 +90,11 @@ async fn twice(count: u64) {
 
 // timed: as pair, but one gives up after a time.
 async fn timed(_count: u64) {
-    let (a, b) = (Arc::new(Mutex::new(1)), Arc::new(Mutex::new(2)));
-    tokio::spawn(deposit(a.clone(), b.clone()));
+    let (a, b, have) = (Arc::new(Mutex::new(1)), Arc::new(Mutex::new(2)), Arc::new(Barrier::new(2)));
+    tokio::spawn(deposit(a.clone(), b.clone(), have.clone()));
     tokio::spawn(async move {
         let from = b.lock().await;
-        settle().await;
+        have.wait().await;
         tokio::time::timeout(LONG, a.lock()).await.is_ok() && *from > 0 // timed 1
     });
 }

@@ -10,7 +10,7 @@ use std::pin::{pin, Pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot, Mutex, Notify};
+use tokio::sync::{mpsc, oneshot, Barrier, Mutex, Notify};
 use tokio::time::{sleep, timeout, Sleep};
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -182,15 +182,15 @@ async fn hand(r: oneshot::Receiver<u64>) -> u64 {
 }
 
 // escape: as a deadlock of two locks, but one may go on by another way.
-async fn takes(a: Arc<Mutex<u64>>, b: Arc<Mutex<u64>>) -> u64 {
+async fn takes(a: Arc<Mutex<u64>>, b: Arc<Mutex<u64>>, have: Arc<Barrier>) -> u64 {
     let from = a.lock().await;
-    settle().await;
+    have.wait().await;
     *from + *b.lock().await // takes 1
 }
 
-async fn escapes(a: Arc<Mutex<u64>>, b: Arc<Mutex<u64>>, n: Arc<Notify>) -> u64 {
+async fn escapes(a: Arc<Mutex<u64>>, b: Arc<Mutex<u64>>, have: Arc<Barrier>, n: Arc<Notify>) -> u64 {
     let from = b.lock().await;
-    settle().await;
+    have.wait().await;
     tokio::select! { // escapes 1
         to = a.lock() => *from + *to,
         _ = n.notified() => *from,
@@ -223,14 +223,14 @@ async fn run(count: u64, scenarios: Vec<String>) {
     let n = Arc::new(Notify::new());
     let m = Arc::new(Mutex::new(0));
     let _guard = m.lock().await;
-    let locks = [Arc::new(Mutex::new(3)), Arc::new(Mutex::new(4))];
+    let (locks, have) = ([Arc::new(Mutex::new(3)), Arc::new(Mutex::new(4))], Arc::new(Barrier::new(2)));
     let two = vec![Arc::new(Mutex::new(1)), Arc::new(Mutex::new(2))];
     for s in &scenarios {
         match s.as_str() {
             "all_of" => drop(tokio::spawn(owner(two.clone(), n.clone()))),
             "escape" => {
-                tokio::spawn(takes(locks[0].clone(), locks[1].clone()));
-                tokio::spawn(escapes(locks[0].clone(), locks[1].clone(), n.clone()));
+                tokio::spawn(takes(locks[0].clone(), locks[1].clone(), have.clone()));
+                tokio::spawn(escapes(locks[0].clone(), locks[1].clone(), have.clone(), n.clone()));
             }
             _ => {}
         }

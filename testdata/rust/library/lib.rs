@@ -1,4 +1,5 @@
 // The tasks of ../tasks in a shared library, whose runtime a thread of its own drives.
+#[allow(dead_code)]
 #[path = "../tasks/main.rs"]
 mod tasks;
 
