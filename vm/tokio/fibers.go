@@ -237,8 +237,9 @@ func (c *chains) find(traces []trace, tasks []task, which []int, out []ran) {
 // maxThreads bounds the threads in whose place a task is tried.
 const maxThreads = 8
 
-// dryOn makes what runs tasks in the place of a thread of the runtime: the first in which one of the first tasks comes
-// to its end. It is nil if none does.
+// dryOn makes what runs tasks in the place of a thread: the first in which most of several kinds of tasks come to their
+// end. In one that no runtime has, as the first of a program that has loaded a library, those do that need nothing of
+// the runtime's own. It is nil if there is no thread.
 func (r *Runtime) dryOn(s *snapshot.Snapshot, tasks []task) *dry {
 	m := moment.New(r.scratch, r.isMapped, r.budget)
 	defer m.Close()
@@ -249,28 +250,38 @@ func (r *Runtime) dryOn(s *snapshot.Snapshot, tasks []task) *dry {
 		}
 	}
 	slices.SortStableFunc(threads, func(a, b *snapshot.Thread) int { return cmp.Compare(rank(a), rank(b)) })
-	const tried = 4
-	var first *dry
+	var best *dry
+	tried, most := ofEachKind(tasks), -1
 	for _, t := range threads[:min(len(threads), maxThreads)] {
 		d := r.newDry(t)
 		d.moment = m
-		if first == nil {
-			first = d
+		ended := 0
+		for _, t := range tried {
+			if _, err := d.poll(t); err == nil {
+				ended++
+			}
 		}
-		n := 0
-		for i := range tasks {
-			if tasks[i].state&(stateRunning|stateNotified) != 0 {
-				continue
-			}
-			if _, err := d.poll(&tasks[i]); err == nil {
-				return d
-			}
-			if n++; n == tried {
-				break
-			}
+		if ended > most {
+			best, most = d, ended
+		}
+		if ended == len(tried) {
+			break
 		}
 	}
-	return first
+	return best
+}
+
+// ofEachKind are some tasks that wait, each of another kind.
+func ofEachKind(tasks []task) (out []*task) {
+	const maxKinds = 16
+	seen := map[mem.Addr]bool{}
+	for i := range tasks {
+		t := &tasks[i]
+		if t.state&(stateRunning|stateNotified) == 0 && !seen[t.vtable.poll] && len(out) < maxKinds {
+			seen[t.vtable.poll], out = true, append(out, t)
+		}
+	}
+	return out
 }
 
 // rank orders threads: those that wait in the kernel, workers before others.
