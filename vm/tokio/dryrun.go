@@ -51,7 +51,7 @@ type trace struct {
 	calls []call
 	steps []step
 	drops bool  // it is of a task that is dropped
-	gives []int // the steps of that by which something may be given back: atomic ones, and those after them on the same words
+	gives []int // the steps of that that may give something back: atomic ones, and later ones on the same words
 }
 
 // dry runs tasks.
