@@ -274,11 +274,11 @@ func (r *Runtime) dryOn(s *snapshot.Snapshot, tasks []task) *dry {
 // ofEachKind are some tasks that wait, each of another kind.
 func ofEachKind(tasks []task) (out []*task) {
 	const maxKinds = 16
-	seen := map[mem.Addr]bool{}
 	for i := range tasks {
 		t := &tasks[i]
-		if t.state&(stateRunning|stateNotified) == 0 && !seen[t.vtable.poll] && len(out) < maxKinds {
-			seen[t.vtable.poll], out = true, append(out, t)
+		had := func(other *task) bool { return other.vtable == t.vtable }
+		if t.state&(stateRunning|stateNotified) == 0 && len(out) < maxKinds && !slices.ContainsFunc(out, had) {
+			out = append(out, t)
 		}
 	}
 	return out

@@ -67,7 +67,12 @@ func (d *dry) isShared(a uint64) bool {
 
 // isTable reports whether a is where the linker puts tables of functions.
 func (d *dry) isTable(a mem.Addr) bool {
-	return slices.ContainsFunc(d.tables, func(s mem.Span[mem.Addr]) bool { return s.Holds(a) })
+	for _, s := range d.tables {
+		if s.Holds(a) {
+			return true
+		}
+	}
+	return false
 }
 
 // found takes a waker of those functions, if it is one of a set.
@@ -124,7 +129,7 @@ func (d *dry) pollWoken(t *task, wakers []waker) (w way, all bool, err error) {
 			if errors.Is(err, d.r.budget.Refusal()) {
 				return way{trace: -1}, true, err
 			}
-			out, _, err := d.pollWoken(t, slices.Concat(wakers[:i], wakers[i+1:]))
+			out, _, err := d.pollWoken(t, append(wakers[:i:i], wakers[i+1:]...))
 			return out, false, err
 		}
 	}
