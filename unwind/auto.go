@@ -18,6 +18,8 @@ func (c *cursor) stepAuto() *ending {
 		return c.stepBadPC()
 	case s.signal.kind != noSignal:
 		return c.stepSignal(s.signal)
+	case s.begins && c.isNewThread():
+		return atRoot
 	case s.row != nil || s.root:
 		return c.stepTable(s)
 	}
@@ -106,6 +108,12 @@ func (c *cursor) underSignal(s *site) bool {
 func (c *cursor) fpIsZero() bool {
 	fp, ok := c.regs.FP()
 	return ok && fp == 0
+}
+
+// isNewThread reports whether a call that makes a thread has returned 0, as it does in that.
+func (c *cursor) isNewThread() bool {
+	result, ok := c.regs.Get(regs.AMD64RAX)
+	return ok && result == 0
 }
 
 // stepNoTable steps out of code that no table covers.

@@ -88,25 +88,25 @@ func (c *cursor) called(ra mem.Addr) bool {
 	return s != nil && c.mayReturn(s) && s.call.kind != noCall
 }
 
-// findSignal looks for a signal trampoline at pc.
-func (c *cursor) findSignal(pc mem.Addr) signalSite {
+// around is the code around pc, and where in it that is.
+func (c *cursor) around(pc mem.Addr) (b []byte, at int, ok bool) {
 	if !hasCode(c.arch) {
-		return signalSite{}
+		return nil, 0, false
 	}
 	code, bias, ok := c.codeAt(pc, c.w.modules.Find(pc))
 	if !ok {
-		return signalSite{}
+		return nil, 0, false
 	}
-	at := uint64(pc) - bias - code.start
-	if at > uint64(len(code.data)) { // what can be read ends before it
-		return signalSite{}
+	offset := uint64(pc) - bias - code.start
+	if offset > uint64(len(code.data)) { // what can be read ends before it
+		return nil, 0, false
 	}
-	lo, hi := at-min(at, trampolineBytes), min(at+trampolineBytes, uint64(len(code.data)))
-	return signalReturn(c.arch, code.data[lo:hi], int(at-lo))
+	lo, hi := offset-min(offset, nearBytes), min(offset+nearBytes, uint64(len(code.data)))
+	return code.data[lo:hi], int(offset - lo), true
 }
 
-// trampolineBytes is more than the longest trampoline has.
-const trampolineBytes = 16
+// nearBytes is more than the longest trampoline of signals has.
+const nearBytes = 16
 
 // mustReturn asks that code may return to the return address: a row that code gave may rest on a wrong path.
 const mustReturn = true

@@ -3,6 +3,7 @@ package unwind
 import (
 	"hash/maphash"
 
+	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
@@ -24,6 +25,7 @@ type site struct {
 	region  Region
 	entry   bool // no table, and it lies in the start code of a program
 	signal  signalSite
+	begins  bool // the C library looks here whether it goes on in a thread that it has just made
 	call    callSite
 	codeRows
 
@@ -145,7 +147,10 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	if !s.held {
 		s.print = c.fingerprint(pc)
 	}
-	s.signal = c.findSignal(pc)
+	if code, at, ok := c.around(pc); ok {
+		s.signal = signalReturn(c.arch, code, at)
+		s.begins = interrupted && c.arch == regs.AMD64 && x86.BeginsThread(code, at)
+	}
 	if !interrupted {
 		s.call = c.findCall(pc, m)
 	}

@@ -45,8 +45,8 @@ func checkFree(t *testing.T, pid int) {
 	}
 }
 
-// TestThreadsComeAndGo: threads that are born and die meanwhile are no fault, and the
-// program loses nothing.
+// TestThreadsComeAndGo: threads that are born and die meanwhile are no fault, and the program loses nothing. One that
+// has only just begun has a whole stack: nobody has called it.
 func TestThreadsComeAndGo(t *testing.T) {
 	p := launch(t, exec.Command(program(t, "churn"), "4")).ready(t)
 	for round := range 50 {
@@ -58,6 +58,9 @@ func TestThreadsComeAndGo(t *testing.T) {
 		for i := range d.Threads {
 			if th := &d.Threads[i]; len(th.Stack.Frames) == 0 && th.NotStopped == "" {
 				t.Errorf("round %d: thread %d has no frames, and nothing says why", round, th.TID)
+			} else if len(th.Stack.Frames) == 1 && strings.HasPrefix(th.Stack.Frames[0].Function, "clone") &&
+				!th.Stack.Complete {
+				t.Errorf("round %d: the stack of thread %d, which begins, is cut: %+v", round, th.TID, th.Stack)
 			}
 		}
 	}

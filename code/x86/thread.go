@@ -1,0 +1,34 @@
+package x86
+
+import "bytes"
+
+// begin is how a C library goes on behind the call that makes a thread, in both of them.
+type begin struct {
+	call, rest string // a byte comes between them, which says how far a jump leads
+	steps      []int  // offsets of the instructions at which the new thread is, where no table says so
+}
+
+// Sources: sysdeps/unix/sysv/linux/x86_64/clone.S and clone3.S of glibc, src/thread/x86_64/clone.s of musl.
+var begins = []begin{
+	// syscall; test rax, rax; jl; je; ret; xor ebp, ebp
+	{"\x0f\x05\x48\x85\xc0\x7c", "\x74\x01\xc3\x31\xed", []int{2, 5, 7}},
+	// syscall; test eax, eax; jne; xor ebp, ebp; pop rdi; call r9
+	{"\x0f\x05\x85\xc0\x75", "\x31\xed\x5f\x41\xff\xd1", []int{2, 4, 6, 8, 9}},
+}
+
+// BeginsThread reports whether code[at] is where a C library looks whether it goes on in a thread that it has just
+// made: at is the place of the exact PC in bytes read around it (9 before and 8 from it on are enough). The new thread
+// has 0 in rax there, and no caller: its stack is empty.
+func BeginsThread(code []byte, at int) bool {
+	for i := range begins {
+		b := &begins[i]
+		for _, step := range b.steps {
+			start := at - step
+			if start >= 0 && start+len(b.call) < len(code) && bytes.HasPrefix(code[start:], []byte(b.call)) &&
+				bytes.HasPrefix(code[start+len(b.call)+1:], []byte(b.rest)) {
+				return true
+			}
+		}
+	}
+	return false
+}
