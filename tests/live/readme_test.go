@@ -114,7 +114,7 @@ func startExample(t *testing.T, dir, program string) string {
 	if program != "hot" {
 		await(t, "all threads sleep", func() bool {
 			o := show(t, "--waits", "-v", strconv.Itoa(c.Process.Pid))
-			return strings.Count(o.stdout, "  S  ") >= 3 || strings.Contains(o.stdout, "deadlock:")
+			return strings.Contains(o.stdout, "3 threads ") || strings.Contains(o.stdout, "deadlock:")
 		})
 	}
 	time.Sleep(100 * time.Millisecond)
