@@ -2,6 +2,7 @@ package coreclr
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"unicode/utf16"
@@ -157,7 +158,7 @@ func (r *Runtime) metadataByName(name mem.Addr) (mem.Addr, error) {
 	if x == nil {
 		return 0, errNoMetadata
 	}
-	v, buf := &r.lasting, make([]byte, piece+4)
+	v, buf, unread := &r.lasting, make([]byte, piece+4), error(nil)
 	for end := name; end > x.Start && name-end < most; {
 		start := max(x.Start, end-min(end, piece))
 		b := buf[:min(int(end-start)+4, int(x.End-start))]
@@ -170,15 +171,18 @@ func (r *Runtime) metadataByName(name mem.Addr) (mem.Addr, error) {
 				break
 			}
 			if root := start + mem.Addr(i); root%4 == 0 {
-				if t, err := metadata.Open(v, root); err == nil && t.HasName(name) {
+				switch t, err := metadata.Open(v, root); {
+				case err == nil && t.HasName(name):
 					return root, nil
+				case err != nil && !errors.Is(err, metadata.ErrFormat): // it may be this one
+					unread = err
 				}
 			}
 			b = b[:i]
 		}
 		end = start
 	}
-	return 0, errNoMetadata
+	return 0, cmp.Or(unread, errNoMetadata)
 }
 
 var errNoMetadata = errors.New("its metadata was not found")
