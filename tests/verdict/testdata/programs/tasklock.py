@@ -6,7 +6,7 @@ import sys
 async def refill(lock, answer):
     async with lock:
         if sys.argv[1] == "sleeps":
-            await asyncio.sleep(40)
+            await asyncio.sleep(100_000)
         await answer  # HERE
 
 async def forget(lock):
