@@ -5,8 +5,8 @@ import sys
 
 async def refill(lock, answer):
     async with lock:
-        if sys.argv[1] == "sleeps":
-            await asyncio.sleep(100_000)
+        while sys.argv[1] == "sleeps":
+            await asyncio.sleep(40)
         await answer  # HERE
 
 async def forget(lock):
