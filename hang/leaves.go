@@ -63,18 +63,18 @@ func sleeps(d *profile.Dump, f *profile.Fiber) bool {
 
 // isWorker reports whether a task waits for the next item of a queue.
 func isWorker(d *profile.Dump, f *profile.Fiber) bool {
-	return hasInner(d, f, func(frame *profile.Frame) bool {
-		return frame.Func == "Queue.get" && strings.HasSuffix(frame.File, "/asyncio/queues.py")
-	})
+	return hasInner(d, f, func(frame *profile.Frame) bool { return isMethod(frame, "get", "/asyncio/queues.py") })
 }
 
 // waitsForLock reports whether a task waits for a lock or a semaphore of asyncio: which of the others has it is not
 // known.
 func waitsForLock(d *profile.Dump, f *profile.Fiber) bool {
-	return hasInner(d, f, func(frame *profile.Frame) bool {
-		return (frame.Func == "Lock.acquire" || frame.Func == "Semaphore.acquire") &&
-			strings.HasSuffix(frame.File, "/asyncio/locks.py")
-	})
+	return hasInner(d, f, func(frame *profile.Frame) bool { return isMethod(frame, "acquire", "/asyncio/locks.py") })
+}
+
+// isMethod reports whether a frame of Python is in a method of any class in a file; before 3.11 its name has no class.
+func isMethod(f *profile.Frame, method, file string) bool {
+	return strings.HasSuffix(f.File, file) && f.Func[strings.LastIndexByte(f.Func, '.')+1:] == method
 }
 
 // locked is 1 for a task that waits for a lock: it is behind what may have that.

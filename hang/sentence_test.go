@@ -113,6 +113,8 @@ func TestSentences(t *testing.T) {
 	}
 }
 
+// TestServersWaitByRight: a server that waits for connections does not hang, and is shown by the thread that listens,
+// not by one that waits for work of it.
 func TestServersWaitByRight(t *testing.T) {
 	c := blockedOn(profile.Wait{Sort: profile.SortSet, Kind: "descriptors", Mode: "any", Timed: true, Listens: true,
 		Wakers: []profile.Waker{{PID: 7}}})
@@ -121,11 +123,16 @@ func TestServersWaitByRight(t *testing.T) {
 		d.Threads = append(d.Threads, profile.Thread{TID: 8, Name: "pool", State: "S",
 			Wait: &profile.Wait{Sort: profile.SortCondition, Kind: "condition variable", Mode: "any",
 				Text: "waits for condition variable 0x10"}})
+		for k, f := range []string{"<module>", "worker"} {
+			d.Threads[k].Stack = profile.Stack{Complete: true,
+				Frames: []profile.Frame{{Func: f, File: "/srv/app.py", Line: 7, Kind: profile.Python}}}
+		}
 		c.Moments[i].Counters[8] = c.Moments[i].Counters[7]
 	}
 	v := Judge(c)
-	if want := "sh (6) waits for job (7), which waits for connections"; v.Kind != Unknown || v.Sentence != want {
-		t.Errorf("got %s: %q, want unknown: %q", v.Kind, v.Sentence, want)
+	if want := "sh (6) waits for job (7), which waits for connections"; v.Kind != Unknown || v.Sentence != want ||
+		v.Culprit == nil || v.Culprit.TID != 7 {
+		t.Errorf("got %s: %q, by %+v, want unknown: %q, by thread 7", v.Kind, v.Sentence, v.Culprit, want)
 	}
 }
 

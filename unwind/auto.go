@@ -18,7 +18,7 @@ func (c *cursor) stepAuto() *ending {
 		return c.stepBadPC()
 	case s.signal.kind != noSignal:
 		return c.stepSignal(s.signal)
-	case s.begins && c.isNewThread():
+	case s.begins && c.isNewThread(), s.outermost && s.row == nil:
 		return atRoot
 	case s.row != nil || s.root:
 		return c.stepTable(s)

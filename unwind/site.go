@@ -26,7 +26,9 @@ type site struct {
 	entry   bool // no table, and it lies in the start code of a program
 	signal  signalSite
 	begins  bool // the C library looks here whether it goes on in a thread that it has just made
-	call    callSite
+	// outermost says that the function of a thread returns here, in code of the C library that no table covers.
+	outermost bool
+	call      callSite
 	codeRows
 
 	// returnable says that code may return here: a call precedes it, or it is a signal trampoline or the root
@@ -149,7 +151,10 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	}
 	if code, at, ok := c.around(pc); ok {
 		s.signal = signalReturn(c.arch, code, at)
-		s.begins = interrupted && c.arch == regs.AMD64 && x86.BeginsThread(code, at)
+		if c.arch == regs.AMD64 {
+			s.begins = interrupted && x86.BeginsThread(code, at)
+			s.outermost = x86.ThreadReturns(code, at)
+		}
 	}
 	if !interrupted {
 		s.call = c.findCall(pc, m)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -88,20 +89,27 @@ func startProcessor(t *testing.T) *processor {
 	if out, err := exec.Command("gcc", "-O1", "-o", program, "testdata/run.c").CombinedOutput(); err != nil {
 		t.Fatalf("build testdata/run.c: %v\n%s", err, out)
 	}
-	cmd := exec.Command(program)
-	in, err := cmd.StdinPipe()
+	in, out := beside(t, exec.Command(program))
+	return &processor{in, out}
+}
+
+// beside starts a program that ends with the test, which writes to it and reads from it.
+func beside(t *testing.T, cmd *exec.Cmd) (in io.Writer, out io.Reader) {
+	t.Helper()
+	cmd.Stderr = os.Stderr
+	to, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
+	out, err = cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
-	return &processor{in, out}
+	t.Cleanup(func() { _ = to.Close(); _ = cmd.Wait() })
+	return to, out
 }
 
 // run runs code over state and memory, which it changes.

@@ -46,20 +46,7 @@ func startUnicorn(t *testing.T) *unicorn {
 		t.Skip("unicorn is not here: python3 -m venv testdata/bin/unicorn; testdata/bin/unicorn/bin/pip install " +
 			"unicorn==2.1.4")
 	}
-	cmd := exec.Command(python, "testdata/one.py")
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
+	in, out := beside(t, exec.Command(python, "testdata/one.py"))
 	return &unicorn{in, out}
 }
 

@@ -15,6 +15,9 @@ func TestBeginsThread(t *testing.T) {
 			if got := BeginsThread([]byte(code), at); got != want[at] {
 				t.Errorf("%x at %d: %t, want %t", code, at, got, want[at])
 			}
+			if got, want := ThreadReturns([]byte(code), at), code == musl && at == 15; got != want {
+				t.Errorf("%x at %d: a thread returns there %t, want %t", code, at, got, want)
+			}
 		}
 	}
 	const fork = "\x0f\x05\x48\x85\xc0\x7c\x18\x74\x01\xc3\x48\x83" // which goes on with its caller

@@ -15,11 +15,8 @@ import (
 	"time"
 
 	"github.com/fpstack/fpstack/cmd"
-	"github.com/fpstack/fpstack/profile"
-	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/unwind"
-	"github.com/fpstack/fpstack/vm"
 )
 
 // TestAspNet: a request to a server of ASP.NET whose body does not come is shown from what reads it to the connection,
@@ -158,13 +155,7 @@ func startRequests(t *testing.T, n int, request string, functions ...string) (s 
 // with others between them; all is every one there is.
 func (s *server) chains(t *testing.T, want []string) (found int, all string) {
 	t.Helper()
-	s.Stop(t)
-	r := s.runtime(t).(interface {
-		vm.FiberLister
-		vm.FiberStacker
-		Frames(unwind.Site) []profile.Frame
-	})
-	fibers, _ := r.Fibers(&snapshot.Snapshot{})
+	r, fibers, _ := s.suspended(t)
 	for _, f := range fibers {
 		var stack unwind.Stack
 		r.FiberStack(f.ID, &stack)

@@ -125,16 +125,26 @@ func isPartOfWaiting(methods string) bool {
 	})
 }
 
+// asyncRuntime is a runtime that lists async methods.
+type asyncRuntime interface {
+	vm.FiberLister
+	vm.FiberStacker
+	Frames(unwind.Site) []profile.Frame
+}
+
+// suspended are the async methods that wait.
+func (s *server) suspended(t *testing.T) (asyncRuntime, []snapshot.Fiber, error) {
+	t.Helper()
+	s.Stop(t)
+	r := s.runtime(t).(asyncRuntime)
+	fibers, err := r.Fibers(&snapshot.Snapshot{})
+	return r, fibers, err
+}
+
 // asyncs counts the chains of async methods that wait, which are to wait at those lines, by method.
 func (s *server) asyncs(t *testing.T, lines map[string]int) (map[string]int, error) {
 	t.Helper()
-	s.Stop(t)
-	r := s.runtime(t).(interface {
-		vm.FiberLister
-		vm.FiberStacker
-		Frames(unwind.Site) []profile.Frame
-	})
-	fibers, err := r.Fibers(&snapshot.Snapshot{})
+	r, fibers, err := s.suspended(t)
 	got := map[string]int{}
 	for _, f := range fibers {
 		var stack unwind.Stack

@@ -11,38 +11,22 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/work"
 )
 
 // Where a drawn process has its code and its heap.
 const (
-	codeAt, headers  = 0x400000, 64 + 56
+	codeAt, headers  = 0x400000, harness.ObjectHeaders
 	heapAt, heapSize = 0x100000, 0x2000
 )
 
 // moduleOf is an object that has that code, linked at codeAt behind its headers.
 func moduleOf(t testing.TB, code []byte) *module.Module {
 	t.Helper()
-	size := uint64(headers + len(code))
-	b := append(make([]byte, 0, size), "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
-	le := binary.LittleEndian
-	b = le.AppendUint16(b, uint16(elf.ET_EXEC))
-	b = le.AppendUint16(b, uint16(elf.EM_X86_64))
-	b = le.AppendUint32(b, 1)
-	for _, w := range []uint64{codeAt + headers, 64, 0} { // entry, program headers, sections
-		b = le.AppendUint64(b, w)
-	}
-	b = le.AppendUint32(b, 0)
-	for _, w := range []uint16{64, 56, 1, 0, 0, 0} {
-		b = le.AppendUint16(b, w)
-	}
-	b = le.AppendUint32(b, uint32(elf.PT_LOAD))
-	b = le.AppendUint32(b, uint32(elf.PF_R|elf.PF_X))
-	for _, w := range []uint64{0, codeAt, codeAt, size, size, 0x1000} {
-		b = le.AppendUint64(b, w)
-	}
-	m, err := module.NewFile(&module.File{Data: append(b, code...), Close: func() error { return nil }})
+	b := harness.Object(elf.EM_X86_64, codeAt, code, 0)
+	m, err := module.NewFile(&module.File{Data: b, Close: func() error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package cpython
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fpstack/fpstack/mem"
@@ -49,15 +50,9 @@ const awaitedFrames = 8
 
 // awaitedIn is what t waits for by a lock that is none of the program's own: what, of which object if that is known.
 func (r *Runtime) awaitedIn(t *snapshot.Thread, search, m *view.View) (found *awaited, of mem.Addr) {
-	state := r.roster.Load().of(t)
-	b, ok := m.Bytes(state, r.layout.Thread.Size)
-	if !ok || state == 0 {
-		return nil, 0
-	}
-	var c chain
-	c.walk(r.layout, m, r.layout.ThreadOf(state, b), awaitedFrames)
-	for i := range c.frames {
-		f := &c.frames[i]
+	frames := r.innermostFrames(t, m, awaitedFrames)
+	for i := range frames {
+		f := &frames[i]
 		function, file, ok := r.functionOf(f, search)
 		if !ok {
 			break
@@ -106,12 +101,7 @@ func (r *Runtime) isOf(a mem.Addr, classes []string, m *view.View) bool {
 		return true
 	}
 	t, ok := r.layout.TypeOf(m, a)
-	for _, c := range classes {
-		if ok && t.Name == c {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(classes, t.Name)
 }
 
 // libraries are files of the standard library whose functions wait by locks or are called by those that do.

@@ -96,8 +96,8 @@ func (r *Runtime) lockObject(t *snapshot.Thread, word mem.Addr, m *view.View,
 		data = data[at-sp:]
 	}
 	words := append([]byte(nil), data[:min(len(data), searched)]...)
-	if f, ok := r.innermostFrame(t, m); ok { // the values that it computes with
-		if b, ok := m.Bytes(f.Addr+mem.Addr(r.layout.Frame.Locals), values); ok {
+	if f := r.innermostFrames(t, m, 1); len(f) > 0 { // the values that it computes with
+		if b, ok := m.Bytes(f[0].Addr+mem.Addr(r.layout.Frame.Locals), values); ok {
 			words = append(words, b...)
 		}
 	}
@@ -140,33 +140,31 @@ func (r *Runtime) isLock(a mem.Addr, m *view.View) (mem.Addr, string) {
 	return 0, ""
 }
 
-// innermostFrame is the innermost frame of Python of t.
-func (r *Runtime) innermostFrame(t *snapshot.Thread, m *view.View) (object.Frame, bool) {
+// innermostFrames are the innermost frames of Python of t, most at the most; nil where there are none.
+func (r *Runtime) innermostFrames(t *snapshot.Thread, m *view.View, most int) []object.Frame {
 	state := r.roster.Load().of(t)
 	b, ok := m.Bytes(state, r.layout.Thread.Size)
 	if !ok || state == 0 {
-		return object.Frame{}, false
+		return nil
 	}
 	var c chain
-	c.walk(r.layout, m, r.layout.ThreadOf(state, b), 1)
-	if len(c.frames) == 0 {
-		return object.Frame{}, false
-	}
-	return c.frames[0], true
+	c.walk(r.layout, m, r.layout.ThreadOf(state, b), most)
+	return c.frames
 }
 
 // innermostSelf is the variable self of the innermost frame of Python of t, and the name of its function, where that
 // is one of module threading.
 func (r *Runtime) innermostSelf(t *snapshot.Thread, m *view.View) (self mem.Addr, function string, ok bool) {
-	f, ok := r.innermostFrame(t, m)
-	if !ok {
+	frames := r.innermostFrames(t, m, 1)
+	if len(frames) == 0 {
 		return 0, "", false
 	}
-	function, file, ok := r.functionOf(&f, m)
+	f := &frames[0]
+	function, file, ok := r.functionOf(f, m)
 	if !ok || libraryFile(file) != threadingFile {
 		return 0, "", false
 	}
-	self = r.selfOf(&f, m)
+	self = r.selfOf(f, m)
 	return self, function, self != 0
 }
 

@@ -43,21 +43,18 @@ type withs struct {
 // withsOf reads them from m; what only tells what an object is, from search. prefetch is as of lockOf.
 func (r *Runtime) withsOf(t *snapshot.Thread, search, m *view.View, prefetch func([]snapshot.Want)) withs {
 	w := withs{map[mem.Addr]int{}, map[mem.Addr]int{}, map[mem.Addr]bool{}}
-	state := r.roster.Load().of(t)
-	b, ok := m.Bytes(state, r.layout.Thread.Size)
-	if !ok || state == 0 || r.layout.FreeThreaded {
+	if r.layout.FreeThreaded {
 		return w
 	}
-	var c chain
-	c.walk(r.layout, m, r.layout.ThreadOf(state, b), withFrames)
+	frames := r.innermostFrames(t, m, withFrames)
 	seen := map[mem.Addr]bool{}
-	for i := range c.frames {
-		f, n, to := &c.frames[i], withValues, w.inner
+	for i := range frames {
+		f, n, to := &frames[i], withValues, w.inner
 		if i > 0 {
 			to = w.outer
 			// Frames follow each other: what lies behind is another's.
 			begins := f.Addr + mem.Addr(r.layout.Frame.Locals)
-			if next := c.frames[i-1].Addr; next > begins && next-begins < withValues*wordSize {
+			if next := frames[i-1].Addr; next > begins && next-begins < withValues*wordSize {
 				n = int(next-begins) / wordSize
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
@@ -33,7 +34,7 @@ var (
 	returnsARM64 = []uint32{0xf0004800, 0x91000000, 0xd65f03c0}
 )
 
-const drawnAt, drawnHeaders = 0x400000, 64 + 56
+const drawnAt = 0x400000
 
 func bytesOf(words []uint32) (out []byte) {
 	for _, w := range words {
@@ -46,28 +47,12 @@ func bytesOf(words []uint32) (out []byte) {
 func drawnARM64(t *testing.T, name string, kind builtinKind, words []uint32) (*Runtime, *builtin, *area) {
 	t.Helper()
 	code := bytesOf(words)
-	size := uint64(drawnHeaders + len(code))
-	b := []byte("\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00")
-	b = order.AppendUint16(b, uint16(elf.ET_EXEC))
-	b = order.AppendUint16(b, uint16(elf.EM_AARCH64))
-	b = order.AppendUint32(b, 1)
-	for _, w := range []uint64{drawnAt, 64, 0} { // entry, program headers, sections
-		b = order.AppendUint64(b, w)
-	}
-	b = order.AppendUint32(b, 0)
-	for _, w := range []uint16{64, 56, 1, 0, 0, 0} {
-		b = order.AppendUint16(b, w)
-	}
-	b = order.AppendUint32(b, uint32(elf.PT_LOAD))
-	b = order.AppendUint32(b, uint32(elf.PF_R|elf.PF_X))
-	for _, w := range []uint64{0, drawnAt, drawnAt, size, size, 0x1000} {
-		b = order.AppendUint64(b, w)
-	}
-	m, err := module.NewFile(&module.File{Data: append(b, code...), Close: func() error { return nil }})
+	b := harness.Object(elf.EM_AARCH64, drawnAt, code, 0)
+	m, err := module.NewFile(&module.File{Data: b, Close: func() error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const start = drawnAt + drawnHeaders
+	const start = drawnAt + harness.ObjectHeaders
 	in := builtin{start: start, end: start + module.Vaddr(len(code)), name: name}
 	in.classify(m, &onARM64)
 	in.kind = kind
