@@ -1,6 +1,7 @@
 package hang
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -235,6 +236,64 @@ func TestTasksWaitForALock(t *testing.T) {
 		}
 		if v := Judge(c); !strings.Contains(v.Sentence, row.want) {
 			t.Errorf("beside %q: got %q, want %q in it", row.other, v.Sentence, row.want)
+		}
+	}
+}
+
+// TestTaskHasLock: of tasks of asyncio the one that has a Lock is named, with how many wait for it; those of which each
+// has what the next wants are a deadlock, unless a time ends a wait of theirs; one that sleeps is named as that, and
+// where.
+func TestTaskHasLock(t *testing.T) {
+	at := func(inner, file, own string) profile.FiberStack {
+		return profile.FiberStack{Stack: profile.Stack{Complete: true, Frames: []profile.Frame{
+			{Func: inner, File: "/usr/lib/python3.13/asyncio/" + file, Kind: profile.Python},
+			{Func: own, File: "/srv/a.py", Line: 4, Kind: profile.Python}}}}
+	}
+	wants := func(id, object, holder uint64) profile.Fiber {
+		return profile.Fiber{Kind: profile.LoopTask, ID: id, Name: fmt.Sprintf("T%d", id), Wait: profile.FiberLock,
+			Object: object, HeldBy: []uint64{holder}, State: "waits for a Lock", LoopTID: 7}
+	}
+	other := func(stack int) profile.Fiber {
+		return profile.Fiber{Kind: profile.LoopTask, ID: 9, Name: "T9", Stack: stack, State: "waits for a future",
+			LoopTID: 7}
+	}
+	timed := wants(2, 0x10, 1)
+	timed.Timed = true
+	for _, row := range []struct {
+		name   string
+		fibers []profile.Fiber
+		kind   Kind
+		want   string
+		fiber  uint64
+	}{
+		{"holder", []profile.Fiber{wants(1, 0x10, 9), wants(2, 0x10, 9), other(1)}, Waiting,
+			`has 1 task that waits, and none that could wake it: task "T9" [waits for a future, and has a Lock for ` +
+				`which 2 tasks wait] in refill (a.py:4)`, 9},
+		{"cycle", []profile.Fiber{wants(1, 0x20, 2), wants(2, 0x10, 1)}, Deadlock,
+			`deadlock: 2 tasks wait for each other, in checkout (a.py:4) and checkout (a.py:4)`, 1},
+		{"itself", []profile.Fiber{wants(1, 0x20, 1)}, Deadlock, `deadlock: task "T1" waits for itself`, 1},
+		{"cycle with a limit", []profile.Fiber{wants(1, 0x20, 2), timed}, Unknown, "waits for events", 0},
+		{"holder sleeps", []profile.Fiber{wants(1, 0x10, 9), other(2)}, Unknown,
+			`has 1 task that sleeps, with the next timer due in at most 40.0 s: task "T9" in refill (a.py:4)`, 9},
+	} {
+		c := waitingNode(false)
+		for i := range c.Moments {
+			d := c.Moments[i].Dumps[0]
+			d.Threads[0].Loop = nil
+			w := *d.Threads[0].Wait
+			w.Mode, w.Set = profile.WaitAny, []profile.WaitPart{{Own: true}}
+			w.Timed, w.Length = row.kind == Unknown, 40*time.Second
+			d.Threads[0].Wait = &w
+			d.FiberStacks = []profile.FiberStack{at("Lock.acquire", "locks.py", "checkout"),
+				at("inner", "tasks.py", "refill"), at("sleep", "tasks.py", "refill")}
+			d.Fibers = row.fibers
+		}
+		v := Judge(c)
+		if v.Kind != row.kind || !strings.Contains(v.Sentence, row.want) {
+			t.Errorf("%s: got %s: %q, want %s: %q in it", row.name, v.Kind, v.Sentence, row.kind, row.want)
+		}
+		if f := v.Culprit.Fiber; row.fiber != 0 && (f == nil || f.ID != row.fiber) {
+			t.Errorf("%s: the culprit is %+v, want %d", row.name, v.Culprit.Fiber, row.fiber)
 		}
 	}
 }

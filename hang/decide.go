@@ -238,6 +238,9 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 	if w := j.waiting[tid]; len(blamed) == 0 && w != nil && w.Listens {
 		blamed = of.requests
 	}
+	if len(blamed) == 0 {
+		blamed = j.sleepersOf(&node{pid: pid, tid: tid}, j.waiting[tid])
+	}
 	if c.Fiber, c.Frame = culpritFiber(d, blamed); c.Frame != nil {
 		return c
 	}

@@ -36,7 +36,7 @@ func (j *judging) drives(pid, tid int) bool {
 // blockers are those of fibers, by their ids, of which each alone keeps f from going on while it does not: proven. A
 // permit of a semaphore anybody may give, and a channel may have more senders: of those none is.
 func blockers(f *profile.Fiber, all *fibersByID) []*profile.Fiber {
-	if !f.IsAsync() || f.Timed || f.Object == 0 {
+	if !f.Awaits() || f.Timed || f.Object == 0 {
 		return nil
 	}
 	var out []*profile.Fiber
@@ -135,18 +135,18 @@ func (j *judging) taskDeadlock() *Verdict {
 		}
 		words := fmt.Sprintf("%s wait for each other", text.Count(len(cycle), cycle[0].Kind))
 		if len(cycle) == 1 {
-			words = fmt.Sprintf("%s %d waits for itself", cycle[0].Kind, cycle[0].ID)
+			words = fiberName(cycle[0]) + " waits for itself"
 		}
 		v := &Verdict{Kind: Deadlock, Sentence: j.path(pid) + ": deadlock: " + words}
 		v.Culprit = j.culprit(pid, pid)
 		var places []string
 		for i, f := range cycle[:min(mostLines, len(cycle))] {
-			line := fmt.Sprintf("%s %d [%s]", f.Kind, f.ID, text.Escape(f.State))
+			line := fmt.Sprintf("%s [%s]", fiberName(f), text.Escape(f.State))
 			if _, frame := culpritFiber(d, cycle[i:i+1]); frame != nil {
 				places = append(places, place(frame))
 				line += " in " + place(frame)
 				if len(places) == 1 {
-					v.Culprit.Frame = frame
+					v.Culprit.Fiber, v.Culprit.Frame = f, frame
 				}
 			}
 			v.Because = append(v.Because, line)

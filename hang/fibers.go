@@ -172,8 +172,12 @@ func (j *judging) waitingFibers(pid int, all []*profile.Fiber, more string) stri
 		return words
 	}
 	state := text.Escape(f.State)
-	if waitsForLock(j.of(pid).dump, f) {
+	if waitsForLock(j.of(pid).dump, f) && f.HeldBy == nil {
 		state = "waits for a lock of asyncio, and who has it is not known"
+	}
+	if kept := awaitingHeld(j.of(pid).dump, f); kept != nil {
+		state += fmt.Sprintf(", and has a Lock for which %s %s", text.Count(len(kept), kept[0].Kind),
+			waitsOrWait(len(kept)))
 	}
 	if f.Waits >= time.Minute {
 		state += ", " + text.Duration(f.Waits)

@@ -16,8 +16,8 @@ import (
 // leaves are the tasks and async functions of a program that wait for no other of them and for no time: those that
 // nothing lets go on first, then those that have what most wait for, then those that wait for no lock, then those that
 // others wait for; nil if a task runs. timed says that one waits for a time: then what waits for work may be given
-// some, and what waits for a lock may get it.
-func leaves(d *profile.Dump) (all []*profile.Fiber, timed bool) {
+// some, and what waits for a lock may get it. sleepers are those that wait for nothing else.
+func leaves(d *profile.Dump) (all, sleepers []*profile.Fiber, timed bool) {
 	awaits, keeps := map[uint64]bool{}, map[uint64]int{}
 	for i := range d.Fibers {
 		for _, id := range d.Fibers[i].AwaitedBy {
@@ -37,9 +37,9 @@ func leaves(d *profile.Dump) (all []*profile.Fiber, timed bool) {
 		case f.System || f.Wait == profile.FiberRuns:
 			continue
 		case f.TID != 0:
-			return nil, false
+			return nil, nil, false
 		case f.Wait == profile.FiberTimer || sleeps(d, f):
-			timed = true
+			timed, sleepers = true, append(sleepers, f)
 		case !awaits[f.ID]:
 			all = append(all, f)
 		}
@@ -51,7 +51,7 @@ func leaves(d *profile.Dump) (all []*profile.Fiber, timed bool) {
 		return cmp.Or(cmp.Compare(lost(a), lost(b)), cmp.Compare(keeps[a.ID], keeps[b.ID]),
 			cmp.Compare(locked(d, a), locked(d, b)), cmp.Compare(min(1, len(b.AwaitedBy)), min(1, len(a.AwaitedBy))))
 	})
-	return all, timed
+	return all, sleepers, timed
 }
 
 // sleeps reports whether a task of asyncio waits for a time.
@@ -59,6 +59,38 @@ func sleeps(d *profile.Dump, f *profile.Fiber) bool {
 	return hasInner(d, f, func(frame *profile.Frame) bool {
 		return frame.Func == "sleep" && strings.HasSuffix(frame.File, "/asyncio/tasks.py")
 	})
+}
+
+// sleepersOf are the tasks that sleep in the loop of n, which waits for w until a timer ends that.
+func (j *judging) sleepersOf(n *node, w *profile.Wait) (all []*profile.Fiber) {
+	if w == nil || !w.Timed || max(w.Left, w.Length) <= 0 {
+		return nil
+	}
+	for _, f := range j.of(n.pid).sleepers {
+		if f.LoopTID == n.tid {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// tasksSleep says of sleepers, of the loop of n, that they do, and when the first timer of that is due; "" if none is
+// in the user's own code.
+func (j *judging) tasksSleep(n *node, w *profile.Wait, sleepers []*profile.Fiber) string {
+	f, frame := culpritFiber(j.of(n.pid).dump, sleepers)
+	if frame == nil {
+		return ""
+	}
+	verb := "sleeps"
+	if len(sleepers) > 1 {
+		verb = "sleep"
+	}
+	due := asleepFor(w.Left)
+	if w.Left <= 0 {
+		due = "at most " + asleepFor(w.Length)
+	}
+	return fmt.Sprintf("has %s that %s, with the next timer due in %s: %s in %s", text.Count(len(sleepers), f.Kind),
+		verb, due, fiberName(f), place(frame))
 }
 
 // isWorker reports whether a task waits for the next item of a queue.

@@ -60,6 +60,7 @@ type together struct {
 	parked   []*profile.Fiber // all of the program, if none of them runs
 	changes  bool             // its fibers change threads
 	leaves   []*profile.Fiber // tasks and async functions that wait for no other
+	sleepers []*profile.Fiber // those that wait for a time alone
 	requests []*profile.Fiber // those of leaves that a server waits for
 	tasks    bool             // an executor has tasks
 	timed    bool             // one of these waits for a time: then the timer of its loop is that
@@ -112,13 +113,13 @@ func (p *together) addFibers() {
 		return
 	}
 	if slices.ContainsFunc(p.dump.Fibers, func(f profile.Fiber) bool {
-		return f.Wait != "" && !f.IsAsync()
+		return f.Wait != "" && !f.Awaits()
 	}) {
 		p.fibers, p.parked = stuckFibers(p.dump, p.timers)
 		p.changes = true
 		return
 	}
-	p.leaves, p.timed = leaves(p.dump)
+	p.leaves, p.sleepers, p.timed = leaves(p.dump)
 	p.requests = requests(p.dump, p.leaves)
 	for i := range p.dump.Fibers {
 		p.tasks = p.tasks || p.dump.Fibers[i].Kind == profile.AsyncTask

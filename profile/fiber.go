@@ -38,15 +38,20 @@ type Fiber struct {
 	Locals map[int][]Variable
 }
 
-// Kinds of fibers that are async functions which wait: not of a thread of any sort, so that none of them runs while it
-// is listed, and others may go on that no list has.
+// Kinds of fibers that go on when what they wait for is there, in a thread that runs one after the other. Those that
+// are async functions are not of a thread of any sort, so that none of them runs while it is listed, and others may go
+// on that no list has.
 const (
 	AsyncCall = "async call" // functions that wait one for the other
 	AsyncTask = "async task" // those that an executor lets go on as one, as a task of tokio
+	LoopTask  = "task"       // of asyncio
 )
 
 // IsAsync reports whether f is async functions that wait.
 func (f *Fiber) IsAsync() bool { return f.Kind == AsyncCall || f.Kind == AsyncTask }
+
+// Awaits reports whether f is of one of these kinds.
+func (f *Fiber) Awaits() bool { return f.IsAsync() || f.Kind == LoopTask }
 
 // FiberStack is the stack of one or more fibers.
 type FiberStack struct {

@@ -43,8 +43,8 @@ func TestRecordState(t *testing.T) {
 			if !strings.Contains(text, "holds the GIL") || !strings.Contains(text, "waits for the GIL, held by") {
 				continue
 			}
-			for _, want := range []string{"task first waits for a future", "task runs running", "greenlet", "main",
-				"number = ", "text = 'abc'", "pair = (1, None)", `"other"`} {
+			for _, want := range []string{"task first waits for a future", `held by task "first"`, "task runs running",
+				"greenlet", "main", "number = ", "text = 'abc'", "pair = (1, None)", `"other"`} {
 				if !strings.Contains(text, want) {
 					t.Errorf("the state has no %q:\n%s", want, text)
 				}

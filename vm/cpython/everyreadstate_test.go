@@ -76,15 +76,13 @@ func (got *told) less(want *told) (why []string) {
 			if f.TID != w.TID && f.TID != 0 || f.LoopTID != w.LoopTID && f.LoopTID != 0 {
 				fail("%s %q is of thread %d, %d, want %d, %d", kind, w.Name, f.TID, f.LoopTID, w.TID, w.LoopTID)
 			}
-			lesser := f.State == "unknown" || f.State == "waits" || f.State == "waits for a task" ||
-				f.State == "waits for Task" || strings.HasPrefix(w.State, f.State)
-			if f.State != w.State && !lesser {
-				fail("%s %q %q, want %q", kind, w.Name, f.State, w.State)
-			}
 			for _, by := range f.AwaitedBy {
 				if !slices.Contains(w.AwaitedBy, by) {
 					fail("%s %q is awaited by %#x", kind, w.Name, by)
 				}
+			}
+			if len(f.HeldBy) > 0 && !slices.Equal(f.HeldBy, w.HeldBy) {
+				fail("%s %q waits for what %#x has", kind, w.Name, f.HeldBy)
 			}
 			if len(f.AwaitedBy) < len(w.AwaitedBy) && err == nil {
 				fail("%s %q is awaited by %d, want %d, and nothing says so", kind, w.Name, len(f.AwaitedBy),
@@ -96,6 +94,15 @@ func (got *told) less(want *told) (why []string) {
 			for i := range stack.Frames {
 				marked = marked || strings.Contains(stack.Frames[i].Note, "missing") ||
 					strings.Contains(stack.Frames[i].Note, "could not be read")
+			}
+			lesser := f.State == "unknown" || f.State == "waits" || f.State == "waits for a task" ||
+				f.State == "waits for Task" || strings.HasPrefix(w.State, f.State) ||
+				f.State == "waits for a Lock held by a task" || f.State == "waits for a future" && marked
+			if f.State != w.State && !lesser {
+				fail("%s %q %q, want %q", kind, w.Name, f.State, w.State)
+			}
+			if len(f.HeldBy) < len(w.HeldBy) && !marked {
+				fail("%s %q waits for what %#x has, and nothing says that it is not known", kind, w.Name, w.HeldBy)
 			}
 			if less := isLess(got.r, &stack, all, names, marked); less != "" {
 				fail("%s %q: %s", kind, w.Name, less)

@@ -32,10 +32,12 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	r.parked = newWaiting()
 	missing := l.read(all)
 	l.joinTree()
+	l.readLocks(whole && missing == 0)
 	loops := l.loopThreads()
 	fibers := make([]snapshot.Fiber, len(l.tasks))
 	for i := range l.tasks {
 		fibers[i] = l.fiber(&l.tasks[i])
+		l.locked(&fibers[i], i)
 		fibers[i].LoopTID = loops[l.tasks[i].Loop]
 	}
 	slices.SortStableFunc(fibers, byName)
@@ -89,6 +91,8 @@ func (l *taskList) missing(tasks, all int) error {
 		return l.r.parked.shortOf("tasks")
 	case l.cut != nil:
 		return l.cut
+	case l.unheld:
+		return errors.New("which task has a Lock is not known: what tells it could not be read")
 	case l.edges > maxEdges, l.live.Refused() != nil:
 		return errors.New("which tasks wait for which is known in part: " + tooMuch)
 	}
@@ -123,6 +127,9 @@ type taskList struct {
 	byAddr  map[mem.Addr]int // in tasks
 	running map[mem.Addr]int // threads by the frames that they run
 	edges   int              // how many wait for another, as far as met
+	blocks  []blocks         // of each of tasks; nil where none waits for a lock
+	holders map[mem.Addr][]int
+	unheld  bool // of no lock it is known who has it: what tells that could not be read
 }
 
 // maxEdges bounds how much is kept of who waits for whom.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/cpython/object"
 	"github.com/fpstack/fpstack/vm/view"
@@ -31,7 +32,7 @@ const (
 )
 
 // FiberKind implements vm.FiberLister.
-func (r *Runtime) FiberKind() string { return "task" }
+func (r *Runtime) FiberKind() string { return profile.LoopTask }
 
 // OpenFibers implements vm.FiberLister: it learns whether the process uses asyncio, and where that keeps its tasks.
 func (r *Runtime) OpenFibers() (present bool, err error) {
@@ -159,10 +160,10 @@ func (r *Runtime) CopyProcess(g *snapshot.Gatherer) {
 		return
 	}
 	m := newRounds(g.Gather)
-	all, _ := r.addresses(a, &m.view, m)
-	codes := newExecutions()
+	tasks, _ := r.addresses(a, &m.view, m)
+	codes, locks := newExecutions(), newTaskLocks()
 	r.copied = nil
-	for len(all) > 0 && !m.spent {
+	for all := tasks; len(all) > 0 && !m.spent; {
 		n := min(block, len(all))
 		reads := newTaskCopies(all[:n])
 		inRounds(m, all[:n], func(at mem.Addr) {
@@ -173,7 +174,13 @@ func (r *Runtime) CopyProcess(g *snapshot.Gatherer) {
 			}
 		})
 		codes.read(r, m)
+		inRounds(m, all[:n], func(at mem.Addr) {
+			r.waitedBy(locks, &m.view, &reads.list[reads.at[at]].taskRead)
+		})
 		all = all[n:]
+	}
+	if len(locks.waited) > 0 {
+		r.copyBlocks(m, tasks, locks)
 	}
 }
 

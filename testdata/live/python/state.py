@@ -1,4 +1,4 @@
-"""Tasks, greenlets, local variables and two threads that want the GIL, for a snapshot that is kept."""
+"""Tasks, a lock of theirs, greenlets, local variables and two threads that want the GIL, for a snapshot that is kept."""
 import asyncio
 import threading
 
@@ -27,13 +27,26 @@ async def middle(future):
     await leaf(future)
 
 
+async def keeps(lock, future):
+    async with lock:
+        await middle(future)
+
+
+async def wants(lock):
+    async with lock:
+        pass
+
+
 async def runs():
     spins()
 
 
 async def main():
     future = asyncio.get_running_loop().create_future()
-    kept = [asyncio.create_task(middle(future), name=n) for n in ("first", "second")]
+    lock = asyncio.Lock()
+    kept = [asyncio.create_task(one, name=name) for name, one in (("first", keeps(lock, future)),
+                                                                  ("second", middle(future)), ("third", wants(lock)))]
+    await asyncio.sleep(0)
     await asyncio.sleep(0)
     print("ready", flush=True)
     await asyncio.create_task(runs(), name="runs")
