@@ -91,6 +91,7 @@ func libraryCall(d *profile.Dump, s *profile.Stack) string {
 		f := &s.Frames[i]
 		switch {
 		case !f.Kind.Made() || f.Stub:
+		case f.Kind == profile.JavaScript && f.File == "": // built in: its name is without what it belongs to
 		case isOwn(d, f):
 			return last
 		default:

@@ -112,6 +112,7 @@ var (
 	kindParkingOnce       = Kind{profile.SortLock, "parking_lot Once"}
 	kindParkingLock       = Kind{profile.SortLock, "parking_lot lock"}
 	kindCppFuture         = Kind{profile.SortCondition, "C++ future or atomic"}
+	kindAtomics           = Kind{profile.SortCondition, "a notify of Atomics.wait"}
 	kindGil               = Kind{profile.SortLock, "GIL"}
 	kindGoSignal          = Kind{profile.SortWork, "Go signals"}
 	kindGoLock            = Kind{profile.SortLock, "lock of the Go runtime"}

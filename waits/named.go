@@ -36,6 +36,7 @@ var byName = []namedWait{
 	{"parking_lot::condvar::Condvar", kindParkingCondvar, ""},
 	{"parking_lot::once::Once", kindParkingOnce, "who runs it is not recorded"},
 	{"std::__atomic_futex_unsigned_base::", kindCppFuture, ""},
+	{"v8::internal::FutexEmulation::Wait", kindAtomics, ""},
 	{"take_gil", kindGil, "its holder is not known"},
 	{"os/signal.signal_recv", kindGoSignal, ""},
 	{"runtime.semasleep", kindGoLock, ownerNotRecorded},

@@ -17,10 +17,10 @@ var nodeRows = []row{
 		texts: map[string]string{"node_modules/tool/cli.js": "const word = new Int32Array(new SharedArrayBuffer(4))\n" +
 			"function ask() {\n  Atomics.wait(word, 0, 0)  // HERE\n}\nconsole.log('ready')\nask()\n"},
 		argv: []string{"node", "node_modules/tool/cli.js"},
-		is:   truth{state: hangs, culprit: "cli.js", function: "ask"}},
+		is:   truth{state: hangs, culprit: "cli.js", function: "ask", waits: []string{"condition"}}},
 	{name: "npm test with a child that hangs", needs: append(node, "npm"), ready: "ready",
 		files: []string{"package.json", "suite.js", "locked.js"}, argv: []string{"npm", "test"},
-		is: truth{state: hangs, culprit: "node.*locked.js", function: "acquire"}},
+		is: truth{state: hangs, culprit: "node.*locked.js", function: "acquire", waits: []string{"condition"}}},
 	{name: "node waits for a command that waits for a FIFO", needs: node, files: one("sync.js"),
 		argv: []string{"node", "sync.js"}, ready: "ready", is: truth{state: hangs, culprit: "^cat in",
 			waits: []string{"open"}}},
