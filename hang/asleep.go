@@ -156,7 +156,8 @@ func (j *judging) blockedKind(n *node) Kind {
 
 // blocked says what a thread waits for that nobody is known to end.
 func (j *judging) blocked(n *node, w *profile.Wait) string {
-	if t := j.sampled[n.tid]; t != nil && made(&t.Stack) && w.Sort != profile.SortPool {
+	says := w.Sort == profile.SortPool || w.Sort == profile.SortUnbegun // more than the function that waits for it
+	if t := j.sampled[n.tid]; t != nil && made(&t.Stack) && !says {
 		if by := libraryCall(j.of(n.pid).dump, &t.Stack); by != "" {
 			return "waits in " + by + j.where(n)
 		}

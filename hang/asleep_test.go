@@ -41,3 +41,20 @@ func TestEmptyPool(t *testing.T) {
 		})
 	}
 }
+
+// TestStarvedPool: that no thread has begun what a thread waits for is said, and not which function waits for it.
+func TestStarvedPool(t *testing.T) {
+	c := twice(Counters{}, "S", []string{"Future.result", "checkout"}, []string{"Future.result", "checkout"})
+	for i := range c.Moments {
+		th := &c.Moments[i].Dumps[0].Threads[0]
+		th.Wait = &profile.Wait{Sort: profile.SortUnbegun, Mode: profile.WaitAny, Wakers: []profile.Waker{{PID: 7}},
+			Text: "waits for the result of a Future, which no thread has begun to compute"}
+		for k, file := range []string{"/usr/lib/python3.13/concurrent/futures/_base.py", "/srv/shop.py"} {
+			th.Stack.Frames[k].Kind, th.Stack.Frames[k].File = profile.Python, file
+		}
+	}
+	const want = "waits for the result of a Future, which no thread has begun to compute, in checkout"
+	if v := Judge(c); v.Kind != Waiting || !strings.Contains(v.Sentence, want) {
+		t.Errorf("got %s: %s; want %s", v.Kind, v.Sentence, want)
+	}
+}

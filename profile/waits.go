@@ -107,6 +107,7 @@ const (
 	SortTask          WaitSort = "task"      // the end of a task or async function, which is no thread
 	SortSemaphore     WaitSort = "semaphore"
 	SortPool          WaitSort = "pool" // a connection or an object of a pool that has none free
+	SortUnbegun       WaitSort = "unbegun" // a result that no thread has begun to compute
 	SortBarrier       WaitSort = "barrier"
 	SortFutex         WaitSort = "futex"     // a word of which it is not known what it is part of
 	SortWork          WaitSort = "work"      // a runtime keeps the thread for work to come

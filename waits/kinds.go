@@ -19,6 +19,7 @@ var (
 	Operation      = Kind{profile.SortSafepoint, "operation of a runtime"} // the owner runs it, at a safepoint
 	Initialisation = Kind{profile.SortLock, "initialisation"}              // the owner runs it
 	Result         = Kind{profile.SortCondition, "result"}                 // the owner computes it
+	Unbegun        = Kind{profile.SortUnbegun, "result of work not begun"}
 	Notify         = Kind{profile.SortCondition, "notify"}
 	Happening      = Kind{profile.SortCondition, "event"}
 	Item           = Kind{profile.SortCondition, "item of a queue"}

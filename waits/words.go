@@ -92,9 +92,12 @@ func (w *Wait) times() string {
 	return ""
 }
 
-// ahead is a time as a person says it: in whole seconds where it has many.
+// ahead is a time as a person says it: in hours or in whole seconds where it has many.
 func ahead(d time.Duration) string {
-	if d >= 10*time.Second {
+	switch {
+	case d >= 2*time.Hour:
+		return strconv.FormatFloat(d.Hours(), 'f', 1, 64) + " h"
+	case d >= 10*time.Second:
 		return strconv.FormatInt(int64(d.Round(time.Second)/time.Second), 10) + " s"
 	}
 	return text.Duration(d.Round(time.Millisecond))

@@ -148,6 +148,35 @@ func TestAwaited(t *testing.T) {
 	})
 }
 
+// TestStarvedPool: who waits for the result of work waits for the thread that runs it; of work in the queue of a pool
+// it is known that no thread has begun it, of another Future nothing.
+func TestStarvedPool(t *testing.T) {
+	each(t, 8, func(t *testing.T, in interpreter) {
+		for _, noStop := range []bool{false, true} {
+			x := start(t, in, "locks.py", []string{"WHAT=starves"})
+			all, names := x.locks(t, noStop)
+			got := map[string]waits.Lock{}
+			for _, l := range all {
+				for _, tid := range l.Waiters {
+					got[names[tid]] = l
+				}
+			}
+			for _, who := range []string{"worker_0", "worker_1"} {
+				if l := got[who]; l.Kind != waits.Unbegun || l.Owner != 0 || l.Note == "" {
+					t.Errorf("no stop %t: %q waits for %+v, want work that is not begun", noStop, who, l)
+				}
+			}
+			if l := got["of-one"]; l.Kind != waits.Result || !strings.HasPrefix(names[l.Owner], "worker_") {
+				t.Errorf("no stop %t: the owner is %q, want one of the pool: %+v", noStop, names[l.Owner], l)
+			}
+			if l := got["of-nobody"]; l.Kind != waits.Result || l.Owner != 0 || l.Note != "" {
+				t.Errorf("no stop %t: %+v, want nothing that is known", noStop, l)
+			}
+			x.end()
+		}
+	})
+}
+
 // TestIdlePool: of a pool the thread that has no work is idle, one that waits in its work or on its own is not.
 func TestIdlePool(t *testing.T) {
 	each(t, 8, func(t *testing.T, in interpreter) {

@@ -33,17 +33,21 @@ var awaitedBy = []awaited{
 	{"queue.py", "get", nil, "an item of a queue", waits.Item},
 	{"queue.py", "put", nil, "room in a queue", waits.Room},
 	{"queue.py", "join", nil, "the work of a queue to be done", waits.Notify},
-	{"concurrent/futures/_base.py", "result", nil, "the result of a Future", waits.Result},
-	{"concurrent/futures/_base.py", "exception", nil, "the result of a Future", waits.Result},
-	{"concurrent/futures/_base.py", "wait", nil, "the results of Futures", waits.Result},
-	{"concurrent/futures/_base.py", "as_completed", nil, "the results of Futures", waits.Result},
+	{futuresFile, "result", nil, "the result of a Future", waits.Result},
+	{futuresFile, "exception", nil, "the result of a Future", waits.Result},
+	{futuresFile, "wait", nil, "the results of Futures", waits.Result},
+	{futuresFile, "as_completed", nil, "the results of Futures", waits.Result},
 	{"multiprocessing/pool.py", "get", nil, "a result of a Pool", waits.Result},
 	{"multiprocessing/pool.py", "wait", nil, "a result of a Pool", waits.Result},
 	{"multiprocessing/pool.py", "next", nil, "a result of a Pool", waits.Result},
 	{"multiprocessing/queues.py", "_feed", nil, "an item to send to other processes", waits.Item},
 }
 
-const threadingFile = "threading.py"
+const (
+	threadingFile = "threading.py"
+	futuresFile   = "concurrent/futures/_base.py"
+	poolFile      = "concurrent/futures/thread.py"
+)
 
 // awaitedFrames is how many of the innermost frames are looked at: Barrier.wait has five within the library.
 const awaitedFrames = 8
@@ -85,14 +89,17 @@ func (r *Runtime) functionOf(f *object.Frame, m *view.View) (function, file stri
 }
 
 // selfOf is the variable self of f, 0 where it has none.
-func (r *Runtime) selfOf(f *object.Frame, m *view.View) (self mem.Addr) {
-	r.layout.Variables(m, f, func(name string, value mem.Addr) bool {
-		if name == "self" {
-			self = value
+func (r *Runtime) selfOf(f *object.Frame, m *view.View) mem.Addr { return r.variableOf(f, "self", m) }
+
+// variableOf is the local variable of f with that name, 0 where it has none.
+func (r *Runtime) variableOf(f *object.Frame, name string, m *view.View) (found mem.Addr) {
+	r.layout.Variables(m, f, func(one string, value mem.Addr) bool {
+		if one == name {
+			found = value
 		}
-		return self == 0
+		return found == 0
 	})
-	return self
+	return found
 }
 
 // isOf reports whether the object at a is of one of those classes, or of any if there are none.
@@ -105,7 +112,7 @@ func (r *Runtime) isOf(a mem.Addr, classes []string, m *view.View) bool {
 }
 
 // libraries are files of the standard library whose functions wait by locks or are called by those that do.
-var libraries = []string{"concurrent/futures/_base.py", "concurrent/futures/thread.py", "multiprocessing/pool.py",
+var libraries = []string{futuresFile, "concurrent/futures/thread.py", "multiprocessing/pool.py",
 	"multiprocessing/queues.py", threadingFile, "queue.py"}
 
 // libraryFile is which of those a file is, by its path within the standard library; "" for none, as another's file of

@@ -10,7 +10,7 @@ import (
 // idleIn are functions of the standard library in which its threads wait for work to come, by file, and what such
 // threads are called. Source: Lib/concurrent/futures/thread.py, Lib/multiprocessing/queues.py and pool.py.
 var idleIn = map[[2]string]string{
-	{"concurrent/futures/thread.py", "_worker"}:  "Python pool",
+	{poolFile, "_worker"}:                        "Python pool",
 	{"multiprocessing/queues.py", "_feed"}:       "Python queue feeders",
 	{"multiprocessing/pool.py", "_handle_tasks"}: "Python pool",
 }

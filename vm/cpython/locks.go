@@ -198,7 +198,7 @@ func (r *Runtime) pyLocks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock 
 	o := r.roster.Load()
 	threads := r.threadsByIdent(s)
 	var out []waits.Lock
-	at := map[mem.Addr]int{}
+	at, futures := map[mem.Addr]int{}, map[int]mem.Addr{}
 	left := int64(maxLiveSteps) // of all threads
 	for i := range s.Threads {
 		t := &s.Threads[i]
@@ -221,6 +221,9 @@ func (r *Runtime) pyLocks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock 
 			if a, of := r.awaitedIn(t, &search, m); a != nil {
 				shown.Kind, shown.Name, shown.Note = a.kind, a.name(of), ""
 				shown.Evidence = fmt.Sprintf("by the lock at %#x, which nobody holds", uint64(l.addr))
+				if a.kind == waits.Result && a.file == futuresFile && of != 0 {
+					futures[len(out)] = of
+				}
 			}
 			shown.Instant = shown.Instant && !m.TakeLate()
 			left = min(m.Left(), search.Left())
@@ -228,6 +231,7 @@ func (r *Runtime) pyLocks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock 
 		out = append(out, shown)
 	}
 	r.holdersByBlock(s, memory, out)
+	r.computers(s, memory, out, futures)
 	return out
 }
 

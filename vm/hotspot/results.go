@@ -41,7 +41,7 @@ func (g *graph) future(i int, w *waiter, v *view.View) bool {
 	l := waits.Lock{Name: "the result of " + g.describe(v, w.blocker), Number: uint64(w.blocker), Kind: waits.Result}
 	switch owner := g.threadAt(runner); {
 	case runner == 0:
-		l.Note = "which no thread has begun to compute"
+		l.Kind, l.Note = waits.Unbegun, "which no thread has begun to compute"
 	case owner >= 0:
 		l.Owner, l.Instant = g.tids[owner], !late && g.instant[i] && g.instant[owner]
 		l.Evidence = fmt.Sprintf("%s of %#x is thread %d", runnerField, uint64(w.blocker), l.Owner)

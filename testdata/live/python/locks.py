@@ -110,6 +110,21 @@ def awaits():
     pool.submit(int).result()
 
 
+def starves():
+    """Of a pool of two each waits for work that is in its queue; another waits for one of these, and for nobody's."""
+    global pool
+    pool = concurrent.futures.ThreadPoolExecutor(2, "worker")
+    both = threading.Barrier(2)
+
+    def outer():
+        both.wait()
+        pool.submit(int).result()
+
+    outers = [pool.submit(outer) for _ in range(2)]
+    threading.Thread(target=outers[0].result, name="of-one", daemon=True).start()
+    threading.Thread(target=concurrent.futures.Future().result, name="of-nobody", daemon=True).start()
+
+
 def say():
     time.sleep(0.1)
     print("ready", flush=True)
@@ -120,6 +135,8 @@ if what == "forks":
     forks()
 elif what == "awaits":
     awaits()
+elif what == "starves":
+    starves()
 elif what == "joins":
     joins()
 elif what == "ended":
