@@ -17,7 +17,7 @@ func BenchmarkJudge(b *testing.B) {
 			d := &profile.Dump{Process: profile.Process{PID: pid, Comm: fmt.Sprintf("p%d", p)}}
 			for t := range 17 {
 				thread := profile.Thread{TID: pid + t, Name: "worker", State: "S", Wait: &profile.Wait{
-					Kind: "semaphore", Mode: "any", Addr: uint64(pid), Wakers: []profile.Waker{{PID: pid}}}}
+					Kind: "semaphore", Mode: "any", Addr: profile.Address(pid), Wakers: []profile.Waker{{PID: pid}}}}
 				for f := range 20 {
 					thread.Stack.Frames = append(thread.Stack.Frames,
 						profile.Frame{Index: f, Func: fmt.Sprintf("f%d", f)})

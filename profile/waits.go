@@ -5,74 +5,79 @@ import "time"
 // Wait is what one thread waits for.
 type Wait struct {
 	// Text says it for a person: `waits for mutex 0x7f… held by 813 "worker-2"`. It has names of the target.
-	Text string
+	Text string `json:"text"`
 	// Brief is Text for the line of a thread: without who could end it besides, and sets of descriptors counted. ""
 	// where nobody said it.
-	Brief  string
-	Sort   WaitSort
-	Kind   string // what a person calls it: "mutex", "data in a pipe"
-	Name   string // which one, "" if Addr says it
-	Addr   uint64 // of the object in the memory of who waits, 0 if it is not there
-	With   uint64 // the address of the mutex that is taken then, of a condition variable, 0 if unknown
-	Mode   WaitMode
-	Wakers []Waker
+	Brief string   `json:"brief,omitempty"`
+	Sort  WaitSort `json:"sort,omitempty"`
+	Kind  string   `json:"kind"`           // what a person calls it: "mutex", "data in a pipe"
+	Name  string   `json:"name,omitempty"` // which one, "" if Addr says it
+	// Addr is of the object in the memory of who waits, 0 if it is not there; With of the mutex that is taken then, of
+	// a condition variable, 0 if unknown.
+	Addr   Address  `json:"address,omitempty"`
+	With   Address  `json:"with_mutex,omitempty"`
+	Mode   WaitMode `json:"mode"`
+	Wakers []Waker  `json:"wakers"`
 	// Certainty is how sure Wakers are: "proven", "shown", "inferred", "possible"; "" without any.
-	Certainty string
-	Timed     bool          // it ends by itself
-	Left      time.Duration // how long that takes still, 0 if unknown
-	Length    time.Duration // how long it was to last at most, where Left is unknown
-	Evidence  []string      // what it was seen by
+	Certainty string        `json:"certainty,omitempty"`
+	Timed     bool          `json:"timed,omitempty"`     // it ends by itself
+	Left      time.Duration `json:"left_ns,omitempty"`   // how long that takes still, 0 if unknown
+	Length    time.Duration `json:"length_ns,omitempty"` // how long it was to last at most, where Left is unknown
+	Evidence  []string      `json:"evidence"`            // what it was seen by
 	// Lost is the id of its owner where that is no living thread of the process, 0 mostly. Forked says that it is one
 	// of the process that this one was forked from.
-	Lost   int
-	Forked bool
+	Lost   int  `json:"lost_owner,omitempty"`
+	Forked bool `json:"forked,omitempty"`
 	// Listens says that somebody who connects ends it too.
-	Listens bool
+	Listens bool `json:"listens,omitempty"`
 	// Peer is the address of the other end of a connection, as "10.0.0.7:5432" or a path; "" for none.
-	Peer string
+	Peer string `json:"peer,omitempty"`
 	// Made says that it is a connection that the process asked for itself.
-	Made bool
+	Made bool `json:"made,omitempty"`
 	// Children are processes whose end a handler of SIGCHLD would tell, whatever else the thread waits for.
-	Children []int
+	Children []int `json:"children,omitempty"`
 	// Handled are the signals that the program has handlers for, which may end the wait, bit n-1 for signal n; Alarm
 	// says that one may come by itself: a timer may be set.
-	Handled uint64
-	Alarm   bool
+	Handled uint64 `json:"handled_signals,omitempty"`
+	Alarm   bool   `json:"alarm,omitempty"`
 	// Set are the descriptors of which it waits for one, the first of them; nil of other waits.
-	Set []WaitPart
+	Set []WaitPart `json:"set,omitempty"`
 }
 
 // WaitPart is one of several descriptors that are waited for.
 type WaitPart struct {
-	FD      int
-	Sort    WaitSort
-	Name    string
-	Peer    string
-	Listens bool
-	Own     bool // only the process itself has its other end
-	Made    bool // of a connection that the process asked for itself
-	Wakers  []Waker
+	FD      int      `json:"fd"`
+	Sort    WaitSort `json:"sort"`
+	Name    string   `json:"name,omitempty"`
+	Peer    string   `json:"peer,omitempty"`
+	Listens bool     `json:"listens,omitempty"`
+	Own     bool     `json:"own,omitempty"`  // only the process itself has its other end
+	Made    bool     `json:"made,omitempty"` // of a connection that the process asked for itself
+	Wakers  []Waker  `json:"wakers"`
 }
 
 // Waker is who can end a wait: a thread, or any of a process where TID is 0.
-type Waker struct{ PID, TID int }
+type Waker struct {
+	PID int `json:"pid,omitempty"`
+	TID int `json:"tid,omitempty"`
+}
 
 // WaitCycle is threads that wait for each other.
 type WaitCycle struct {
-	Kind    CycleKind
-	Text    string        // what it is, a sentence
-	Threads []int         // in the order of the edges
-	Lines   []string      // what the first of Threads wait for, one each
-	Stood   time.Duration // how long it is known to have been so
-	Behind  []int         // threads that wait for one of these
+	Kind    CycleKind     `json:"kind"`
+	Text    string        `json:"text"`               // what it is, a sentence
+	Threads []int         `json:"threads"`            // in the order of the edges
+	Lines   []string      `json:"lines"`              // what the first of Threads wait for, one each
+	Stood   time.Duration `json:"stood_ns,omitempty"` // how long it is known to have been so
+	Behind  []int         `json:"behind"`             // threads that wait for one of these
 }
 
 // WaitRoot is what others wait for in the end.
 type WaitRoot struct {
 	Waker
-	Text      string // a sentence
-	Behind    []int
-	Certainty string
+	Text      string `json:"text"` // a sentence
+	Behind    []int  `json:"behind"`
+	Certainty string `json:"certainty"`
 }
 
 // WaitingThread is a thread, without a stack, of one of several processes.
@@ -106,7 +111,7 @@ const (
 	SortCondition     WaitSort = "condition" // a condition variable and its like: nobody holds it
 	SortTask          WaitSort = "task"      // the end of a task or async function, which is no thread
 	SortSemaphore     WaitSort = "semaphore"
-	SortPool          WaitSort = "pool" // a connection or an object of a pool that has none free
+	SortPool          WaitSort = "pool"    // a connection or an object of a pool that has none free
 	SortUnbegun       WaitSort = "unbegun" // a result that no thread has begun to compute
 	SortBarrier       WaitSort = "barrier"
 	SortFutex         WaitSort = "futex"     // a word of which it is not known what it is part of

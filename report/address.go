@@ -76,7 +76,7 @@ func addressesOf(d *profile.Dump) (all []uint64) {
 }
 
 func addressesOfWait(w *profile.Wait) []uint64 {
-	return append(addressesIn(w.Text), w.Addr, w.With)
+	return append(addressesIn(w.Text), uint64(w.Addr), uint64(w.With))
 }
 
 // addressesIn lists the long addresses that stand in words: "0x" and digits, as a word by itself.

@@ -1,6 +1,10 @@
 package report
 
-import "time"
+import (
+	"time"
+
+	"github.com/fpstack/fpstack/profile"
+)
 
 // Schema is the value of "schema" in the document that JSON writes; its number changes when a
 // reader of the old form would misread the new one.
@@ -53,7 +57,7 @@ type threadDoc struct {
 	KernelStack []string          `json:"kernel_stack,omitempty"`
 	Idle        string            `json:"idle,omitempty"`
 	Fiber       *fiberIDDoc       `json:"fiber,omitempty"`
-	Wait        *waitDoc          `json:"wait,omitempty"`
+	Wait        *profile.Wait     `json:"wait,omitempty"`
 	Signal      *signalDoc        `json:"signal,omitempty"`
 	Loop        *loopDoc          `json:"event_loop,omitempty"`
 	Locals      []*localsDoc      `json:"locals,omitempty"`

@@ -9,8 +9,8 @@ import (
 
 // lossless is a copy of doc, which has tags of JSON, as it is written: its strings without loss, its lists never null,
 // its times as RFC 3339 has them. Members that JSON leaves out are as in doc.
-func lossless(doc *hangDoc) *hangDoc {
-	to := &hangDoc{}
+func lossless[T any](doc *T) *T {
+	to := new(T)
 	copyLossless(reflect.ValueOf(to).Elem(), reflect.ValueOf(doc).Elem())
 	return to
 }
@@ -44,6 +44,28 @@ func copyLossless(to, from reflect.Value) {
 				to.Field(i).SetZero()
 				copyLossless(to.Field(i), from.Field(i))
 			}
+		}
+	default:
+		to.Set(from)
+	}
+}
+
+// original is a copy of doc, which lossless made, as it was: of what could not be made by that it has the first error
+// in err. A list that is empty is nil.
+func (in *dumpReader) original(to, from reflect.Value, err *error) {
+	switch from.Kind() {
+	case reflect.String:
+		to.SetString(in.text(from.String(), err))
+	case reflect.Slice:
+		if from.Len() > 0 {
+			to.Set(reflect.MakeSlice(from.Type(), from.Len(), from.Len()))
+		}
+		for i := range from.Len() {
+			in.original(to.Index(i), from.Index(i), err)
+		}
+	case reflect.Struct:
+		for i := range from.NumField() {
+			in.original(to.Field(i), from.Field(i), err)
 		}
 	default:
 		to.Set(from)

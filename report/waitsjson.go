@@ -30,76 +30,18 @@ type processIDDoc struct {
 }
 
 type waitingThreadDoc struct {
-	PID   int      `json:"pid"`
-	TID   int      `json:"tid"`
-	Name  string   `json:"name,omitempty"`
-	State string   `json:"state,omitempty"`
-	Wait  *waitDoc `json:"wait,omitempty"`
-}
-
-type waitDoc struct {
-	Text      string     `json:"text"`
-	Brief     string     `json:"brief,omitempty"`
-	Sort      string     `json:"sort,omitempty"`
-	Kind      string     `json:"kind"`
-	Name      string     `json:"name,omitempty"`
-	Address   string     `json:"address,omitempty"`
-	With      string     `json:"with_mutex,omitempty"`
-	Mode      string     `json:"mode"`
-	Wakers    []wakerDoc `json:"wakers"`
-	Certainty string     `json:"certainty,omitempty"`
-	Timed     bool       `json:"timed,omitempty"`
-	Left      int64      `json:"left_ns,omitempty"`
-	Length    int64      `json:"length_ns,omitempty"`
-	Lost      int        `json:"lost_owner,omitempty"`
-	Forked    bool       `json:"forked,omitempty"`
-	Listens   bool       `json:"listens,omitempty"`
-	Peer      string     `json:"peer,omitempty"`
-	Made      bool       `json:"made,omitempty"`
-	Children  []int      `json:"children,omitempty"`
-	Handled   uint64     `json:"handled_signals,omitempty"`
-	Alarm     bool       `json:"alarm,omitempty"`
-	Set       []partDoc  `json:"set,omitempty"`
-	Evidence  []string   `json:"evidence"`
-}
-
-type partDoc struct {
-	FD      int        `json:"fd"`
-	Sort    string     `json:"sort"`
-	Name    string     `json:"name,omitempty"`
-	Peer    string     `json:"peer,omitempty"`
-	Listens bool       `json:"listens,omitempty"`
-	Own     bool       `json:"own,omitempty"`
-	Made    bool       `json:"made,omitempty"`
-	Wakers  []wakerDoc `json:"wakers"`
-}
-
-type wakerDoc struct {
-	PID int `json:"pid,omitempty"`
-	TID int `json:"tid,omitempty"`
+	PID   int           `json:"pid"`
+	TID   int           `json:"tid"`
+	Name  string        `json:"name,omitempty"`
+	State string        `json:"state,omitempty"`
+	Wait  *profile.Wait `json:"wait,omitempty"`
 }
 
 type waitsDoc struct {
-	Cycles  []cycleDoc `json:"cycles"`
-	Roots   []rootDoc  `json:"roots"`
-	Waiting int        `json:"waiting"`
-	Owned   int        `json:"owned"`
-}
-
-type cycleDoc struct {
-	Kind    string   `json:"kind"`
-	Text    string   `json:"text"`
-	Threads []int    `json:"threads"`
-	Lines   []string `json:"lines"`
-	Stood   int64    `json:"stood_ns,omitempty"`
-	Behind  []int    `json:"behind"`
-}
-
-type rootDoc struct {
-	wakerDoc
-	Text      string `json:"text"`
-	Behind    []int  `json:"behind"`
-	Certainty string `json:"certainty"`
+	Cycles  []profile.WaitCycle `json:"cycles"`
+	Roots   []profile.WaitRoot  `json:"roots"`
+	Waiting int                 `json:"waiting"`
+	Owned   int                 `json:"owned"`
 }
 
 // WaitsJSON writes w as one indented document that ends in a newline. Strings are as JSON has them; opt changes
@@ -136,57 +78,13 @@ func waitsFileDocument(w *profile.Waits) *waitsFile {
 
 // waitsDocument is what concerns several threads.
 func waitsDocument(w *profile.Waits) *waitsDoc {
-	doc := &waitsDoc{Cycles: []cycleDoc{}, Roots: []rootDoc{}, Waiting: w.Waiting, Owned: w.Owned}
-	for i := range w.Cycles {
-		c := &w.Cycles[i]
-		doc.Cycles = append(doc.Cycles, cycleDoc{profile.Lossless(string(c.Kind)), profile.Lossless(c.Text),
-			list(c.Threads),
-			losslessAll(c.Lines), c.Stood.Nanoseconds(), list(c.Behind)})
-	}
-	for i := range w.Roots {
-		r := &w.Roots[i]
-		doc.Roots = append(doc.Roots, rootDoc{wakerDoc(r.Waker), profile.Lossless(r.Text), list(r.Behind),
-			profile.Lossless(r.Certainty)})
-	}
-	return doc
+	return lossless(&waitsDoc{w.Cycles, w.Roots, w.Waiting, w.Owned})
 }
 
 // waitDocument is nil for nil.
-func waitDocument(w *profile.Wait) *waitDoc {
+func waitDocument(w *profile.Wait) *profile.Wait {
 	if w == nil {
 		return nil
 	}
-	doc := &waitDoc{Text: profile.Lossless(w.Text), Brief: profile.Lossless(w.Brief),
-		Kind: profile.Lossless(w.Kind), Name: profile.Lossless(w.Name),
-		Mode: profile.Lossless(string(w.Mode)), Sort: profile.Lossless(string(w.Sort)),
-		Peer: profile.Lossless(w.Peer), Wakers: []wakerDoc{}, Certainty: profile.Lossless(w.Certainty),
-		Timed: w.Timed,
-		Left:  w.Left.Nanoseconds(), Length: w.Length.Nanoseconds(), Lost: w.Lost, Forked: w.Forked,
-		Listens: w.Listens, Made: w.Made,
-		Children: w.Children, Handled: w.Handled, Alarm: w.Alarm,
-		Evidence: losslessAll(w.Evidence)}
-	if w.Addr != 0 {
-		doc.Address = jsondoc.Hex(w.Addr)
-	}
-	if w.With != 0 {
-		doc.With = jsondoc.Hex(w.With)
-	}
-	doc.Wakers = wakerDocs(w.Wakers)
-	for _, p := range w.Set {
-		doc.Set = append(doc.Set, partDoc{p.FD, profile.Lossless(string(p.Sort)), profile.Lossless(p.Name),
-			profile.Lossless(p.Peer), p.Listens, p.Own, p.Made, wakerDocs(p.Wakers)})
-	}
-	return doc
+	return lossless(w)
 }
-
-// wakerDocs is never nil.
-func wakerDocs(all []profile.Waker) []wakerDoc {
-	docs := []wakerDoc{}
-	for _, to := range all {
-		docs = append(docs, wakerDoc(to))
-	}
-	return docs
-}
-
-// list is never nil.
-func list(ids []int) []int { return append([]int{}, ids...) }

@@ -61,7 +61,7 @@ func (g *Graph) Shown(tid int) *profile.Wait {
 	}
 	out := &profile.Wait{Text: g.Words(w), Brief: g.Brief(w), Sort: w.Object.Kind.Sort,
 		Kind: w.Object.Kind.Noun, Name: w.Object.Name,
-		Addr: uint64(w.Object.Addr), With: uint64(w.With), Mode: modeNames[w.Mode], Timed: w.Timed,
+		Addr: profile.Address(w.Object.Addr), With: profile.Address(w.With), Mode: modeNames[w.Mode], Timed: w.Timed,
 		Evidence: w.Evidence,
 		Lost:     w.Lost, Forked: w.Forked, Listens: w.Listens, Peer: w.Peer, Made: w.Made, Length: w.Length,
 		Children: w.Children, Handled: w.Handled, Alarm: w.Alarm}
