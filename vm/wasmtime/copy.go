@@ -5,6 +5,7 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/view"
 )
@@ -50,8 +51,11 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	}
 	var s onStack
 	s.add(k, pc)
+	if link, ok := linkOf(t); ok {
+		s.add(k, link-1)
+	}
 	for i := range w.count() {
-		if a := w.at(i); a >= k.low && a < k.high {
+		if a := w.code(i); a >= k.low && a < k.high {
 			s.add(k, a-1)
 		}
 	}
@@ -181,48 +185,45 @@ func has(wants []snapshot.Want, a mem.Addr) bool {
 }
 
 // copyParent copies the stack that a fiber was resumed from. Two words below the end of the fiber's own stack, which is
-// that of a page, is where the stack pointer of the other was saved, at which six registers and the return address
-// are. The mapping of the stack may be too young to be known, or go on behind its end, as the kernel joins neighbours.
-// Source: crates/fiber/src/stackswitch/x86_64.rs.
+// that of a page, is where the stack pointer of the other was saved, at which registers and the return address are. The
+// mapping of the stack may be too young to be known, or go on behind its end, as the kernel joins neighbours.
 func copyParent(k *known, w words, f *snapshot.Fetcher) {
 	const page, tries = 4096, 4
-	tried := 0
+	tried, saved := 0, k.images[0].saved*8
 	for end := w.start&^(page-1) + page; tried < tries; end += page {
 		i, ok := w.index(end - 16)
 		if !ok && end-16 >= w.start {
 			return
 		}
-		if ok && k.mayBeParent(w, w.at(i)) {
+		if ok && saved > 0 && k.mayBeParent(w, w.at(i), saved) {
 			tried++
-			if copyFrom(k, w.at(i), f) {
+			if k.copyFrom(w, w.at(i), saved, f) {
 				return
 			}
 		}
 	}
 }
 
-// mayBeParent reports whether sp can be the stack pointer of another stack than w.
-func (k *known) mayBeParent(w words, sp mem.Addr) bool {
+// mayBeParent reports whether sp can be the stack pointer of another stack than w, with that many bytes saved at it.
+func (k *known) mayBeParent(w words, sp mem.Addr, saved int) bool {
 	const rw = maps.Read | maps.Write
 	m := k.table.Find(sp)
 	_, own := w.index(sp)
-	return sp%8 == 0 && m != nil && !own && m.Perm&rw == rw && m.End-sp > savedWords*8
+	return sp%8 == 0 && m != nil && !own && m.Perm&rw == rw && m.End-sp > mem.Addr(saved)
 }
 
-// savedWords are at the stack pointer of a stack that was left for a fiber.
-const savedWords = 7
-
 // copyFrom copies the stack that was left at sp, if there is one.
-func copyFrom(k *known, sp mem.Addr, f *snapshot.Fetcher) bool {
-	const saved = savedWords * 8
+func (k *known) copyFrom(w words, sp mem.Addr, saved int, f *snapshot.Fetcher) bool {
 	if !f.Fetch(snapshot.Want{Addr: sp, Len: saved}) {
 		return false
 	}
-	ra, _ := f.Word(sp + saved - 8)
-	if m := k.table.Find(mem.Addr(ra)); m == nil || m.Perm&maps.Exec == 0 {
+	above := sp + mem.Addr(saved)
+	link, _ := f.Word(above - 8)
+	ra := mem.Addr(regs.StripPAC(link, w.signature))
+	if m := k.table.Find(ra); m == nil || m.Perm&maps.Exec == 0 {
 		return false
 	}
 	end := k.table.Find(sp).End
-	f.Fetch(snapshot.Want{Addr: sp + saved, Len: int(min(end-sp-saved, parentDepth))})
+	f.Fetch(snapshot.Want{Addr: above, Len: int(min(end-above, parentDepth))})
 	return true
 }

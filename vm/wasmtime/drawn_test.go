@@ -2,6 +2,8 @@ package wasmtime
 
 import (
 	"bytes"
+	"cmp"
+	"debug/elf"
 	"encoding/binary"
 	"testing"
 
@@ -22,6 +24,7 @@ type drawn struct {
 	functions []drawnFunction
 	sections  map[string][]byte // besides those that functions make
 	code      []byte            // at the beginning of .text
+	machine   elf.Machine       // 0 for x86-64
 }
 
 const imageBase = mem.Addr(0x7f0000100000)
@@ -69,8 +72,8 @@ func (d *drawn) draw() []byte {
 	le.PutUint64(e[32:], uint64(len(strings)))
 	table, out = append(table, e...), append(out, strings...)
 	copy(out, "\x7fELF\x02\x01\x01\xc8")
-	le.PutUint16(out[16:], 1)  // ET_REL
-	le.PutUint16(out[18:], 62) // EM_X86_64
+	le.PutUint16(out[16:], 1) // ET_REL
+	le.PutUint16(out[18:], uint16(cmp.Or(d.machine, elf.EM_X86_64)))
 	le.PutUint64(out[40:], uint64(len(out)))
 	le.PutUint32(out[48:], flagModule)
 	le.PutUint16(out[58:], sectionSize)

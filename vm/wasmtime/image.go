@@ -39,17 +39,13 @@ const (
 
 var order = binary.LittleEndian // wasmtime writes images for little-endian hosts so; s390x is not read
 
-// machines are those whose images are read.
-var machines = map[elf.Machine]*regs.Arch{elf.EM_X86_64: regs.AMD64, elf.EM_AARCH64: regs.ARM64,
-	elf.EM_RISCV: regs.RISCV64}
-
 // section is one of the image: bytes [offset, offset+size) from its base.
 type section struct{ offset, size uint64 }
 
 // layout is an image as its headers show it.
 type layout struct {
+	*port
 	base     mem.Addr
-	arch     *regs.Arch
 	header   []byte // and the section table: what shows that the image is still the same
 	table    []byte
 	tableAt  mem.Addr
@@ -115,7 +111,7 @@ func layoutAt(v *view.View, base mem.Addr, x *maps.Mapping) (*layout, error) {
 		order.Uint16(h[56:]) != 0 || order.Uint32(h[48:])&(flagModule|flagCompound) == 0 {
 		return nil, nil
 	}
-	if l.arch = machines[elf.Machine(order.Uint16(h[18:]))]; l.arch == nil {
+	if l.port = ports[elf.Machine(order.Uint16(h[18:]))]; l.port == nil {
 		return nil, nil
 	}
 	at, n := order.Uint64(h[40:]), uint64(order.Uint16(h[60:]))

@@ -6,7 +6,6 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/symbol/dwarf"
 	"github.com/fpstack/fpstack/vm/view"
@@ -46,21 +45,13 @@ func newLines(im *image) *lines {
 
 var errRelocation = errors.New("a relocation is not known")
 
-// relocationSizes are the bytes of relocations whose value is that of the symbol and the addend.
-// Source: psABI supplements, "Relocation Types".
-var relocationSizes = map[*regs.Arch]map[uint32]int{
-	regs.AMD64:   {uint32(elf.R_X86_64_64): 8, uint32(elf.R_X86_64_32): 4},
-	regs.ARM64:   {uint32(elf.R_AARCH64_ABS64): 8, uint32(elf.R_AARCH64_ABS32): 4},
-	regs.RISCV64: {uint32(elf.R_RISCV_64): 8, uint32(elf.R_RISCV_32): 4},
-}
-
 // relocate applies relocations (Elf64_Rela) to a section.
 func (im *image) relocate(b, relocations []byte) error {
 	const size = 24
 	for ; len(relocations) >= size; relocations = relocations[size:] {
 		at, info, addend := order.Uint64(relocations), order.Uint64(relocations[8:]), order.Uint64(relocations[16:])
 		number := info >> 32 * symbolSize
-		width := relocationSizes[im.arch][uint32(info)]
+		width := im.relocations[uint32(info)]
 		if width == 0 || at > uint64(len(b)) || uint64(width) > uint64(len(b))-at ||
 			number+symbolSize > uint64(len(im.symbols)) {
 			return errRelocation

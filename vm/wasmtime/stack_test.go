@@ -1,6 +1,7 @@
 package wasmtime
 
 import (
+	"debug/elf"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -38,13 +39,33 @@ type stage struct {
 	r      *Runtime
 	thread *snapshot.Thread
 	memory *pieces
+	heap   []byte
 	store  []byte
 }
+
+// machine is one that a stage may be of; signature is in the return addresses on its stacks.
+type machine struct {
+	elf       elf.Machine
+	arch      *regs.Arch
+	signature uint64
+}
+
+var (
+	hostAMD64 = machine{elf: elf.EM_X86_64, arch: regs.AMD64}
+	hostARM64 = machine{elf.EM_AARCH64, regs.ARM64, 0x7f << 48}
+)
 
 // newStage draws a stack word by word; labels of stack are addresses in it.
 func newStage(t testing.TB, stack func(s *memory.Image)) (*stage, *memory.Image) {
 	t.Helper()
-	b := plain.draw()
+	return hostAMD64.stage(t, stack)
+}
+
+func (m *machine) stage(t testing.TB, stack func(s *memory.Image)) (*stage, *memory.Image) {
+	t.Helper()
+	image := plain
+	image.machine = m.elf
+	b := image.draw()
 	r, present, err := scan(t, b, 0x1000)
 	if !present {
 		t.Fatal(err)
@@ -55,14 +76,19 @@ func newStage(t testing.TB, stack func(s *memory.Image)) (*stage, *memory.Image)
 		s.Word(0)
 	}
 	drawn := s.Range()
-	reg := regs.New(regs.AMD64)
-	reg.Set(regs.AMD64RSP, uint64(drawn.Start))
-	reg.Set(regs.AMD64RIP, host)
-	heap := make([]byte, 0x1000)
+	for i := 0; i+8 <= len(drawn.Data); i += 8 {
+		if w := drawn.Data[i:]; mem.Addr(order.Uint64(w))&^0xfff == textAt {
+			order.PutUint64(w, order.Uint64(w)|m.signature)
+		}
+	}
+	reg := regs.New(m.arch)
+	reg.Set(m.arch.SP, uint64(drawn.Start))
+	reg.Set(m.arch.PC, host)
+	heap := make([]byte, 0x10000)
 	copy(heap[coreAt-heapAt:], coreMagic)
 	binary.LittleEndian.PutUint64(heap[coreAt-heapAt+8:], storeAt)
-	return &stage{r: r, store: heap[storeAt-heapAt:],
-		thread: &snapshot.Thread{Arch: regs.AMD64, Registers: &reg, Stack: drawn},
+	return &stage{r: r, heap: heap, store: heap[storeAt-heapAt:],
+		thread: &snapshot.Thread{Arch: m.arch, PACMask: m.signature, Registers: &reg, Stack: drawn},
 		memory: &pieces{Reader: mem.NewOverlay(nil, mem.Range{Start: heapAt, Data: heap},
 			mem.Range{Start: imageBase, Data: b}, drawn)}}, s
 }
@@ -139,10 +165,12 @@ func TestWaypoints(t *testing.T) {
 		}, func(g *stage, at func(string) uint64) { g.put(0x28, at("glue"), alpha) },
 			first + ", 0x10 at +0x1d0 fp +0x1d8"},
 	} {
-		g, s := newStage(t, tc.stack)
-		tc.store(g, func(label string) uint64 { return uint64(s.Addr(label)) })
-		if got := g.waypoints(); got != tc.want {
-			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		for _, m := range []machine{hostAMD64, hostARM64} {
+			g, s := m.stage(t, tc.stack)
+			tc.store(g, func(label string) uint64 { return uint64(s.Addr(label)) })
+			if got := g.waypoints(); got != tc.want {
+				t.Errorf("%s, %s: got %q, want %q", m.arch.Name, tc.name, got, tc.want)
+			}
 		}
 	}
 }
@@ -234,29 +262,6 @@ func TestNamesAreOfTheStop(t *testing.T) {
 		if im := g.r.known.Load().images[0]; name != tc.want || got.Note != tc.note || im.stale != tc.stale {
 			t.Errorf("%s: %q, note %q, stale %v; want %q, %q, %v", tc.name, name, got.Note, im.stale, tc.want,
 				tc.note, tc.stale)
-		}
-	}
-}
-
-// TestLeavesByJump tells tail calls from jumps inside of a function.
-func TestLeavesByJump(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		code string
-		at   int
-		want bool
-	}{
-		{"to a function before", "\x5d\xe9\xf0\xff\xff\xff", 1, true},
-		{"to one behind", "\x5d\xe9\x00\x10\x00\x00", 1, true},
-		{"inside", "\x90\xe9\x00\x00\x00\x00\x90\x90", 1, false},
-		{"by a register, behind pop rbp", "\x5d\x41\xff\xe3", 1, true},
-		{"by a register, behind add rsp", "\x48\x83\xc4\x30\xff\xe0", 4, true},
-		{"by a register, of a table", "\x4c\x01\xd8\xff\xe0", 3, false},
-		{"a return", "\x5d\xc3", 1, false},
-		{"cut off", "\x5d\xe9\x00", 1, false},
-	} {
-		if got := leavesByJump([]byte(tc.code), tc.at); got != tc.want {
-			t.Errorf("%s: got %v", tc.name, got)
 		}
 	}
 }

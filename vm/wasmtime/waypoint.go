@@ -32,7 +32,7 @@ const (
 func (k *known) candidates(w words, out *[maxCandidates]mem.Addr) (n int) {
 	count, windows := w.count(), 0
 	for i := 0; i < count && windows < maxWindows; i++ {
-		if k.find(w.at(i)) == nil {
+		if k.find(w.code(i)) == nil {
 			continue
 		}
 		windows++
@@ -82,7 +82,7 @@ func (k *known) passageAt(w words, slot int) (passage, bool) {
 	if slot < 1 || slot >= w.count() {
 		return passage{}, false
 	}
-	p := passage{slot, w.at(slot), w.at(slot - 1)}
+	p := passage{slot, w.code(slot), w.at(slot - 1)}
 	at, ok := w.index(p.fp)
 	return p, ok && at > slot && k.isWasm(p.pc)
 }
@@ -111,7 +111,7 @@ func (k *known) exits(w words, store []byte, out []passage) []passage {
 			continue
 		}
 		slot := at + 1 // at is the frame of the glue: from v37 on
-		if at+1 >= w.count() || w.at(at+1) != pc {
+		if at+1 >= w.count() || w.code(at+1) != pc {
 			slot = w.slotOf(pc, w.addr(at), at) // at is that of the function
 		}
 		if p, ok := k.passageAt(w, slot); ok && p.pc == pc && !slices.Contains(out, p) {
@@ -124,7 +124,7 @@ func (k *known) exits(w words, store []byte, out []passage) []passage {
 // slotOf finds the frame record below word number limit that has that frame pointer and return address, 0 for none.
 func (w words) slotOf(pc, fp mem.Addr, limit int) int {
 	for i := limit - 1; i > 0; i-- {
-		if w.at(i) == pc && w.at(i-1) == fp {
+		if w.code(i) == pc && w.at(i-1) == fp {
 			return i
 		}
 	}
@@ -143,7 +143,7 @@ func (k *known) end(w words, pc, fp mem.Addr) (int, bool) {
 		if !ok || at <= last || at+1 >= w.count() {
 			return 0, false
 		}
-		ra := w.at(at + 1)
+		ra := w.code(at + 1)
 		if k.find(ra) == nil {
 			im := k.find(pc)
 			f := im.functionAt(pc - 1)
@@ -160,7 +160,7 @@ func (k *known) saved(w words, from int) (passage, bool) {
 	const near = 1 << 10 // words from the end of the activation to what the host saved
 	tries := maxSaved
 	for i := from + 1; i < min(w.count(), from+near); i++ {
-		pc := w.at(i)
+		pc := w.code(i)
 		if !k.isWasm(pc) {
 			continue
 		}
@@ -168,7 +168,7 @@ func (k *known) saved(w words, from int) (passage, bool) {
 			break
 		}
 		for j := i + 2; j < w.count(); j++ {
-			if w.at(j) != pc {
+			if w.code(j) != pc {
 				continue
 			}
 			p, ok := k.passageAt(w, j)
