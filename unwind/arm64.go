@@ -1,9 +1,11 @@
 package unwind
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/fpstack/fpstack/code/arm64"
+	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind/cfi"
@@ -32,6 +34,37 @@ func (c *cursor) cfaByRecord(row *cfi.Row) (mem.Addr, error) {
 		return 0, errLoose
 	}
 	return cfa, nil
+}
+
+// fixBetweenCalls replaces the row at v where the table describes calls alone. LLVM writes such tables if asked for none
+// that are asynchronous, and Rust for small code: one row has the whole prologue, as if SP did not move there, and none
+// has the end. So SP moves between where the row begins and the PC, near one of the two; of other tables a row ends
+// there.
+// Source: needsAsyncDwarfUnwindInfo in llvm/lib/Target/AArch64/AArch64MachineFunctionInfo.cpp.
+func (c *cursor) fixBetweenCalls(s *site, v module.Vaddr) {
+	const near = 64 * 4 // bytes
+	pc := uint64(v)
+	if s.row == nil || s.origin != CFI || s.row.CFA.Kind != cfi.Register || s.row.CFA.Reg != uint64(regs.ARM64SP) {
+		return
+	}
+	fde, err := c.w.table(s.module).cfi.FDE(pc)
+	if err != nil || fde.Start > pc {
+		return
+	}
+	t, bias, ok := c.codeAt(s.pc, s.module)
+	code, isARM64 := t.instructions.(*arm64.Code)
+	if !ok || !isARM64 || bias != s.module.Base() {
+		return
+	}
+	if from := max(s.row.Start, fde.Start, pc-min(pc, near)); !code.Before(from, pc).MovesSP {
+		return
+	}
+	c.earn(t.budget)
+	row, ok := code.FromEntry(fde.Start, fde.End, pc)
+	c.refused = cmp.Or(c.refused, t.budget.Err())
+	if ok && row.CFA.Kind == cfi.Register && row.CFA.Reg == s.row.CFA.Reg && row.CFA.N != s.row.CFA.N {
+		s.row, s.origin = &row, Code
+	}
 }
 
 // prologueWindow is how many bytes before the PC are searched for what a prologue does where nobody knows where the

@@ -132,3 +132,40 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 		t.Errorf("got  %s (%v)\nwant %s", got, s.Err, want)
 	}
 }
+
+// TestTablesOfCalls: a table that describes calls alone has one row for the prologue and none for the end. The
+// instructions say where SP is; where it says so itself, also behind an end in the middle, it is believed.
+func TestTablesOfCalls(t *testing.T) {
+	a := regs.ARM64
+	const advance, frame = 0x40, 48
+	for _, tc := range []struct {
+		at    int   // instruction
+		moved int64 // SP there, from the caller's
+		inLR  bool
+	}{{0, 0, true}, {1, -frame, true}, {2, -frame, true}, {3, -frame, false}, {4, -frame, false}, {5, -frame, true}, {6, 0, true},
+		{7, -frame, false}, {8, -frame, false}} {
+		d := newDrawn(a)
+		d.tables = &ehFrame{order: a.Order}
+		cie := d.tables.cie("zR", 30, defCFA, 31, 0)
+		d.tables.fde(cie, 0x10100, 11*4, advance|12, defCFAOffset, frame, offset|30, 6, offset|19, 1)
+		d.tables.fde(cie, 0x10200, 16, defCFAOffset, 16, offset|30, 2)
+		d.tables.fde(cie, 0x10300, 16, undefined, 30)
+		d.callTo(0x208, 0x100)
+		d.callTo(0x308, 0x200)
+		d.putARM64(0x100, 0xd100c3ff, 0xf90003fe, 0xf90017f3, // sub sp, sp, #48; str x30, [sp]; str x19, [sp, #40]
+			0xb4000080, 0xf94003fe, 0x9100c3ff, armRet, // cbz x0, +16; ldr x30, [sp]; add sp, sp, #48; ret
+			armNop, 0xf94003fe, 0x9100c3ff, armRet)
+		d.stack.Skip(8).Word(0x10208).Skip(5).Label("caller").Word(0x10308).Skip(20)
+		caller := int64(d.stack.Addr("caller"))
+		set := map[regs.Reg]uint64{regs.ARM64PC: 0x10100 + 4*uint64(tc.at), regs.ARM64SP: uint64(caller + tc.moved),
+			regs.ARM64LR: 0x10004}
+		if tc.inLR {
+			set[regs.ARM64LR] = 0x10208
+		}
+		s := d.walk(t, unwind.Options{}, set)
+		if len(s.Frames) != 3 || s.Frames[1].PC != 0x10208 || int64(s.Frames[1].SP) != caller || s.Stop != unwind.Root {
+			t.Errorf("at instruction %d: got %s (%v), want 0x10208 with SP %#x and the root behind it", tc.at, show(s),
+				s.Err, caller)
+		}
+	}
+}

@@ -186,8 +186,12 @@ func (c *cursor) fillRow(s *site, lookup mem.Addr) {
 	}
 	v := m.Vaddr(lookup)
 	s.found = c.w.table(m).find(uint64(v), c.arch)
-	if s.interrupted && hasCode(c.arch) && c.arch.LR == regs.NoReg {
+	switch {
+	case !s.interrupted || !hasCode(c.arch):
+	case c.arch.LR == regs.NoReg:
 		c.fixThunk(s, s.pc, m)
+	default:
+		c.fixBetweenCalls(s, v)
 	}
 	s.entry = s.row == nil && isEntry(m, v)
 }
