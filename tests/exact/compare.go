@@ -114,8 +114,11 @@ func (s *session) missed(t *thread, m Miss) {
 	case s.opt.Blind && m.Stop == unwind.BadCFA && m.Err != nil && strings.HasSuffix(m.Err.Error(), "is not known") &&
 		agrees(m.Truth, m.Walked):
 		m.Cause = NotKnown
-	case missing > 0 && missing <= startFrames && len(m.Walked) > 0 && agrees(m.Truth, m.Walked):
+	case missing > 0 && len(m.Walked) > 0 && agrees(m.Truth, m.Walked) &&
+		(missing <= startFrames || isTop(m.names[len(m.names)-1])):
 		m.Cause = StartCode
+	case missing < 0 && t.truth.begunLate() && agrees(m.Truth, m.Walked[:len(m.Truth)]):
+		m.Cause = BegunLate
 	case t.truth.signals(func(frame, pc, sp uint64) bool {
 		savedPC, savedSP, ok := t.space.savedContext(frame)
 		return ok && (savedPC != pc || savedSP != sp)

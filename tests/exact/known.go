@@ -45,6 +45,15 @@ var inChain = []struct{ function, cause string }{
 var stackCalls = []string{"runtime.systemstack", "runtime.morestack", "runtime.asmcgocall", "runtime.nanotime1",
 	"runtime.walltime", "time.now", "runtime.vgetrandom1"}
 
+// isTop reports whether Go marks the function of a symbol as the outermost of a stack, though C may have called it.
+func isTop(symbol string) bool {
+	switch function(symbol) {
+	case "runtime.rt0_go", "runtime.mstart":
+		return true
+	}
+	return false
+}
+
 // knownSite returns the cause of a miss whose place is known, "" for others.
 func knownSite(m *Miss) string {
 	for _, k := range known {

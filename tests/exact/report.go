@@ -25,6 +25,9 @@ const (
 	Thunk = "thunk"
 	// GoSwitch is a switch between a goroutine's stack and that of its thread.
 	GoSwitch = "stack switch of Go"
+	// BegunLate is a walk that has all frames that the truth knows, and more: it knows no more of a stack that was used
+	// before a thread came there.
+	BegunLate = "truth begins there"
 	// NotKnown is a walk from PC and SP alone that is right so far and ends where a table's CFA
 	// rests on a register that nothing tells.
 	NotKnown = "register not known"

@@ -5,6 +5,7 @@ package exact
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 type Options struct {
 	Every  int           // compare each Every-th instruction; 0 is each
 	Start  uint64        // first instruction to compare
+	Marked bool          // compare from where the program says so: see skip.go
 	Max    int           // end after so many points; 0 is at the program's end
 	Limit  time.Duration // end so long after the first point; 0 is no limit
 	Inject int           // send SIGUSR1 at each Inject-th instruction, once a handler is installed; 0 never
@@ -81,6 +83,9 @@ func Run(argv []string, opt Options) (Report, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer pinToOneCPU()()
+	if opt.Marked {
+		opt.Start = math.MaxUint64
+	}
 	opt.Every, opt.Keep = max(opt.Every, 1), max(opt.Keep, 2*btoi(opt.Keep == 0))
 	pid, err := start(argv, &opt)
 	if err != nil {

@@ -8,15 +8,21 @@ import "golang.org/x/sys/unix"
 // see testdata/step/skip.h. It says where the part begins by a system call with an argument that
 // nobody else gives, and sends itself a signal, ignored by default, where it ends. Both must stand
 // in the same invocation of a function, so that the true chain is the same.
+//
+// One whose start is long, and stepped elsewhere, says by another argument where it has ended: [Options.Marked].
 const (
-	skipMark = 0x51e9 // first argument of getpid, which has none
-	skipEnd  = unix.SIGURG
+	skipMark  = 0x51e9 // first argument of getpid, which has none
+	startMark = 0x51ea
+	skipEnd   = unix.SIGURG
 )
 
-// atSkip reports whether t is about to say that a part begins.
-func (t *thread) atSkip() bool {
+// mark is what t is about to say, 0 for nothing.
+func (t *thread) mark() uint64 {
 	nr, args := callOf(&t.regs)
-	return t.in.kind == syscall_ && t.space.wide && nr == unix.SYS_GETPID && args[0] == skipMark
+	if t.in.kind != syscall_ || !t.space.wide || nr != unix.SYS_GETPID {
+		return 0
+	}
+	return args[0]
 }
 
 // ranFreely handles a stop of a thread that ran at full speed.

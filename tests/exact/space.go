@@ -27,6 +27,7 @@ type space struct {
 	modules *module.Set
 	walker  *unwind.Walker
 	code    map[uint64]instruction
+	parked  parked
 	files   map[string]*module.File // kept over all Sets, so that opening again costs nothing
 }
 

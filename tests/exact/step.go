@@ -18,7 +18,7 @@ func (s *session) add(tid int, sp *space, truth *Truth) error {
 	}
 	sp.wide = isWide(&t.regs)
 	if truth == nil {
-		t.truth = newTruth(t.at, sp.wordSize())
+		t.truth = newTruth(t.at, sp.wordSize(), &sp.parked)
 		t.truth.link = hasLink
 	}
 	t.truth.calls = func(pc uint64) bool { return slices.Contains(stackCalls, function(s.names.find(sp.table, pc))) }
@@ -138,7 +138,10 @@ func (s *session) resume(t *thread, sig unix.Signal) error {
 		return err
 	}
 	t.delivered = sig
-	if sig == 0 && t.atSkip() {
+	switch mark := t.mark(); {
+	case mark == startMark && s.opt.Marked:
+		s.opt.Start, s.opt.Marked = s.report.Steps, false
+	case mark == skipMark && sig == 0:
 		t.free = true
 		return ptrace(unix.PTRACE_CONT, t.tid, 0, 0)
 	}

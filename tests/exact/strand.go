@@ -8,12 +8,16 @@ type strand struct {
 	base    uint64 // highest SP
 	low     uint64 // SP when it was left
 	entries []entry
+	late    bool    // it was found in use: what is outermost there is not known
 	under   *strand // the stack that a signal interrupted to run its handler here
 	// from is the stack that a function left to go on here as if it had called: the first depth
 	// entries are below it, and stand for nothing meanwhile.
 	from  *strand
 	depth int
 }
+
+// parked are the stacks of a process that nobody runs on: another thread may go on there.
+type parked struct{ strands []*strand }
 
 func (s *strand) clone() *strand {
 	if s == nil {
@@ -89,19 +93,19 @@ func (t *Truth) moveTo(sp uint64) bool {
 		}
 	}
 	if i := t.findParked(sp); i >= 0 {
-		s := t.parked[i]
-		t.parked[i] = t.cur
+		s := t.parked.strands[i]
+		t.parked.strands[i] = t.cur
 		t.cur = s
 		s.dropBelow(sp, 0)
 		return true
 	}
 	// The number of strands is bounded by what test programs make; the oldest is forgotten.
 	const maxParked = 256
-	if len(t.parked) == maxParked {
-		t.parked = t.parked[1:]
+	if len(t.parked.strands) == maxParked {
+		t.parked.strands = t.parked.strands[1:]
 	}
-	t.parked = append(t.parked, t.cur)
-	t.cur = &strand{base: sp + freshBase, low: sp}
+	t.parked.strands = append(t.parked.strands, t.cur)
+	t.cur = &strand{base: sp + freshBase, low: sp, late: true}
 	t.fresh = true
 	return true
 }
@@ -111,5 +115,5 @@ func (t *Truth) moveTo(sp uint64) bool {
 const freshBase = 256
 
 func (t *Truth) findParked(sp uint64) int {
-	return slices.IndexFunc(t.parked, func(s *strand) bool { return s.low <= sp && sp <= s.base })
+	return slices.IndexFunc(t.parked.strands, func(s *strand) bool { return s.low <= sp && sp <= s.base })
 }

@@ -27,7 +27,7 @@ type Truth struct {
 	word   uint64 // bytes of a return address
 	link   bool   // a call leaves its return address in a register: its slot is SP at the call
 	cur    *strand
-	parked []*strand
+	parked *parked
 	steps  uint64
 	// jumped is the step of the last change of SP that left frames without returning from
 	// them: longjmp, an exception that lands, a switch to another stack.
@@ -43,18 +43,18 @@ type Truth struct {
 	Odd int
 }
 
-// newTruth begins a chain at a thread's first instruction.
-func newTruth(at point, word uint64) *Truth {
-	return &Truth{word: word, cur: &strand{base: at.sp, low: at.sp}}
+// newTruth begins a chain at a thread's first instruction. The threads of a process share the stacks that are left.
+func newTruth(at point, word uint64, shared *parked) *Truth {
+	return &Truth{word: word, cur: &strand{base: at.sp, low: at.sp}, parked: shared}
 }
 
 // clone returns a copy for a child that goes on with a copy of the stack, or with the same one.
 func (t *Truth) clone() *Truth {
 	c := *t
 	c.cur = t.cur.clone()
-	c.parked = make([]*strand, len(t.parked))
-	for i, s := range t.parked {
-		c.parked[i] = s.clone()
+	c.parked = &parked{}
+	for _, s := range t.parked.strands {
+		c.parked.strands = append(c.parked.strands, s.clone())
 	}
 	return &c
 }
@@ -262,6 +262,18 @@ func (t *Truth) chain(buf []uint64, pc uint64) []uint64 {
 		s = next
 	}
 	return buf
+}
+
+// begunLate reports whether the outermost frames of the chain are not known: SP came to that stack from elsewhere, and
+// who waits there began before.
+func (t *Truth) begunLate() bool {
+	for s := t.cur; ; {
+		next, _ := s.below()
+		if next == nil {
+			return s.late
+		}
+		s = next
+	}
 }
 
 // signals calls f for each handler that runs, innermost first, until f returns true, and tells

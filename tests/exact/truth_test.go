@@ -14,7 +14,7 @@ type script struct {
 
 func newScript() *script {
 	at := point{pc: 0x1000, sp: 0x8000}
-	return &script{Truth: newTruth(at, 8), at: at}
+	return &script{Truth: newTruth(at, 8, &parked{}), at: at}
 }
 
 // run executes an instruction of kind k that leads to pc and sp.

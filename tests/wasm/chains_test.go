@@ -88,8 +88,9 @@ func (h *target) compare(known truth, n int) {
 			h.t.Logf("short: %s %s", s.named.Stop, s.named.Detail)
 		}
 	}
+	h.t.Logf("%d right, %d wrong, %d short, of %d more not all was copied", n-wrong-short, wrong, short, cut)
 	if wrong > 0 || short > 0 || cut > (patience-1)*n {
-		h.t.Errorf("of %d samples %d are wrong, %d short, of %d more not all was copied", n, wrong, short, cut)
+		h.t.Error("want all right")
 	}
 }
 

@@ -21,6 +21,7 @@ func main() {
 	var opt exact.Options
 	flag.IntVar(&opt.Every, "every", 1, "compare each `N`-th instruction")
 	flag.Uint64Var(&opt.Start, "start", 0, "first instruction to compare")
+	flag.BoolVar(&opt.Marked, "marked", false, "compare from where the program says so")
 	flag.IntVar(&opt.Max, "max", 0, "end after `N` points; 0 is at the program's end")
 	flag.DurationVar(&opt.Limit, "limit", 0, "end so long after the first point; 0 is at the program's end")
 	flag.IntVar(&opt.Inject, "inject", 0, "send SIGUSR1 at each `N`-th instruction once a handler is installed")
