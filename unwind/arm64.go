@@ -36,10 +36,10 @@ func (c *cursor) cfaByRecord(row *cfi.Row) (mem.Addr, error) {
 	return cfa, nil
 }
 
-// fixBetweenCalls replaces the row at v where the table describes calls alone. LLVM writes such tables if asked for none
-// that are asynchronous, and Rust for small code: one row has the whole prologue, as if SP did not move there, and none
-// has the end. So SP moves between where the row begins and the PC, near one of the two; of other tables a row ends
-// there.
+// fixBetweenCalls replaces the row at v where the table describes calls alone. LLVM writes such tables if asked for
+// none that are asynchronous, and Rust for small code: one row has the whole prologue, as if SP did not move there, and
+// none has the end. So SP moves between where the row begins and the PC, near one of the two; of other tables a row
+// ends there.
 // Source: needsAsyncDwarfUnwindInfo in llvm/lib/Target/AArch64/AArch64MachineFunctionInfo.cpp.
 func (c *cursor) fixBetweenCalls(s *site, v module.Vaddr) {
 	const near = 64 * 4 // bytes

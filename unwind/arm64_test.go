@@ -142,8 +142,8 @@ func TestTablesOfCalls(t *testing.T) {
 		at    int   // instruction
 		moved int64 // SP there, from the caller's
 		inLR  bool
-	}{{0, 0, true}, {1, -frame, true}, {2, -frame, true}, {3, -frame, false}, {4, -frame, false}, {5, -frame, true}, {6, 0, true},
-		{7, -frame, false}, {8, -frame, false}} {
+	}{{0, 0, true}, {1, -frame, true}, {2, -frame, true}, {3, -frame, false}, {4, -frame, false}, {5, -frame, true},
+		{6, 0, true}, {7, -frame, false}, {8, -frame, false}} {
 		d := newDrawn(a)
 		d.tables = &ehFrame{order: a.Order}
 		cie := d.tables.cie("zR", 30, defCFA, 31, 0)

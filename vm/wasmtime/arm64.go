@@ -34,8 +34,8 @@ func byCodeARM64(b []byte, start, pc mem.Addr, budget *work.Budget) (*cfi.Row, b
 }
 
 // leaves reports whether the instruction at b[n], of a function whose code is b, is behind the one that gives up the
-// frame: what is left to do is to take parameters off the stack, pops bytes of them, and to return or to jump to another
-// function, which takes off its own. SP may be higher there than where the function began.
+// frame: what is left to do is to take parameters off the stack, pops bytes of them, and to return or to jump to
+// another function, which takes off its own. SP may be higher there than where the function began.
 func leaves(b []byte, n int) (pops int64, ok bool) {
 	for back := n - 4; back >= 0; back -= 4 { // to what loads the record
 		i := order.Uint32(b[back:])

@@ -31,8 +31,8 @@ func stackOf(t *snapshot.Thread) (w words, pc mem.Addr) {
 	return words{sp, t.Stack.Data[from:], t.PACMask}, pc
 }
 
-// linkOf is what the link register of t leads back to, where there is one: until a function has made its frame record its
-// caller may be nowhere else.
+// linkOf is what the link register of t leads back to, where there is one: until a function has made its frame record
+// its caller may be nowhere else.
 func linkOf(t *snapshot.Thread) (mem.Addr, bool) {
 	if t.Registers == nil {
 		return 0, false
