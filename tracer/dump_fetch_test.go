@@ -195,7 +195,7 @@ var many = func() (wants []snapshot.Want) {
 
 // TestReady: of pages of files those are read that are in memory.
 func TestReady(t *testing.T) {
-	const page = pageSize
+	page := os.Getpagesize()
 	name := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(name, make([]byte, 4*page), 0o600); err != nil {
 		t.Fatal(err)
@@ -236,8 +236,8 @@ func TestReady(t *testing.T) {
 		addr    mem.Addr
 		n, want int
 	}{
-		{"in memory", start, 2 * page, 2 * page}, {"the end is not", start + page, page + 8, page},
-		{"none is", start + 2*page, 8, 0}, {"no file", stack, 8, 8}, {"not mapped", 8, 16, 16},
+		{"in memory", start, 2 * page, 2 * page}, {"the end is not", start + mem.Addr(page), page + 8, page},
+		{"none is", start + mem.Addr(2*page), 8, 0}, {"no file", stack, 8, 8}, {"not mapped", 8, 16, 16},
 		{"last of the address space", 1<<64 - 8, 8, 8},
 	} {
 		if got := m.ready(row.addr, row.n); got != row.want {
