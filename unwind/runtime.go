@@ -224,11 +224,14 @@ type noting struct {
 // ReadMem implements mem.Reader.
 func (n *noting) ReadMem(b []byte, addr mem.Addr) (int, error) {
 	got, err := n.c.memory.ReadMem(b, addr)
-	if n.c.copied != nil && got > 0 && !n.c.copied.Holds(addr, got) {
+	if got > 0 && !n.Holds(addr, got) {
 		n.late = true
 	}
 	return got, err
 }
+
+// Holds reports whether the size bytes at addr were copied, as all of a core was.
+func (n *noting) Holds(addr mem.Addr, size int) bool { return n.c.copied == nil || n.c.copied.Holds(addr, size) }
 
 // Idler is a Runtime that keeps threads for work to come.
 type Idler interface {

@@ -190,7 +190,7 @@ func (r *Runtime) crossTrip(t *trip, top *unwind.Frame, rs *regs.Registers, m me
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
 	sp += mem.Addr(t.depth[top.PC-t.start])
-	v := view.Over(m, nil, r.budget)
+	v := view.Lasting(m, r.budget)
 	threads, err := r.threads(&v)
 	for _, th := range threads {
 		if th.os != r.walked {

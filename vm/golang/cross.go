@@ -31,7 +31,7 @@ const (
 
 // Cross implements [unwind.Crosser].
 func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader) (unwind.Crossing, error) {
-	v := view.Over(m, nil, r.budget)
+	v := view.Lasting(m, r.budget)
 	switch top := &frames[len(frames)-1]; r.name(top.LookupPC()) {
 	case callC:
 		return r.crossCallC(top, &v)

@@ -60,7 +60,7 @@ func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader
 	if j == nil || now.Arch != regs.AMD64 || !j.made(f.LookupPC()) {
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
-	v := view.Over(m, m, r.budget) // the walk notes itself what of it was not copied
+	v := view.Lasting(m, r.budget) // the walk notes itself what of it was not copied
 	s := step{r: r, j: j, v: &v, now: now, pc: f.PC, sp: f.SP, interrupted: f.Interrupted,
 		act: r.activation(len(frames)-1, f)}
 	s.fp, _ = now.FP()

@@ -30,6 +30,7 @@ type View struct {
 	span   int               // how much is copied at the least, bytes
 	live   mem.Reader        // the process as it runs; nil: what was not copied is not to be had
 	fixed  bool              // what is read of live does not move: it is not late
+	held   holder            // knows what of live was copied, and costs little; nil if nothing was
 	budget *work.Budget
 	bound  bool  // left is all that is left
 	left   int64 // steps
@@ -60,8 +61,18 @@ func Copied(b *work.Budget, ranges ...mem.Range) View {
 func (v *View) Alone() View { return View{copied: v.copied, budget: v.budget} }
 
 // Lasting is memory of the running process that does not move and is not freed while the process lives: nothing that
-// is read of it is late.
-func Lasting(live mem.Reader, b *work.Budget) View { return View{live: live, fixed: true, budget: b} }
+// is read of it is late. So is the memory of a walk, which notes itself what was not copied. What live says that it
+// holds, as one that lies over copies does, is charged as copied.
+func Lasting(live mem.Reader, b *work.Budget) View {
+	held, _ := live.(holder)
+	return View{live: live, fixed: true, held: held, budget: b}
+}
+
+// holder is memory of which some was copied.
+type holder interface {
+	// Holds reports whether the n bytes at a were copied.
+	Holds(a mem.Addr, n int) bool
+}
 
 // Stopped is the memory of a thread that is stopped: what is read of it f copies and keeps, at least span bytes at
 // once, within its own budget. Reading allocates nothing but what f does.
@@ -228,7 +239,7 @@ func (v *View) fill(b []byte, a mem.Addr) bool {
 	case v.live == nil:
 		v.fault = &mem.FaultError{Addr: a, Len: len(b), Err: ErrNotCopied}
 		return false
-	case !v.Spend(liveCost + int64(len(b))):
+	case (v.held == nil || !v.held.Holds(a, len(b))) && !v.Spend(liveCost+int64(len(b))):
 		return false
 	case !v.fixed:
 		v.late = true

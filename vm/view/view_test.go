@@ -90,6 +90,15 @@ func TestBudget(t *testing.T) {
 			v.Within(3*(liveCost+8) + 100)
 			return v
 		}, work.ErrSpent, 3},
+		{"what a walk holds is charged as copied", func(r *running) View {
+			v := Lasting(mem.NewOverlay(r, words(here, 1)), work.New(2*(liveCost+8)+100, 0))
+			for range 50 {
+				if w, err := v.Word(here); w != 1 || err != nil {
+					t.Fatal(w, err)
+				}
+			}
+			return Lasting(mem.NewOverlay(r, words(here+16, 1)), v.budget)
+		}, work.ErrSpent, 2},
 		{"ended", func(r *running) View {
 			b := work.New(1<<30, 0)
 			b.Stop(errEnded)
