@@ -231,7 +231,9 @@ func (n *noting) ReadMem(b []byte, addr mem.Addr) (int, error) {
 }
 
 // Holds reports whether the size bytes at addr were copied, as all of a core was.
-func (n *noting) Holds(addr mem.Addr, size int) bool { return n.c.copied == nil || n.c.copied.Holds(addr, size) }
+func (n *noting) Holds(addr mem.Addr, size int) bool {
+	return n.c.copied == nil || n.c.copied.Holds(addr, size)
+}
 
 // Idler is a Runtime that keeps threads for work to come.
 type Idler interface {
