@@ -8,12 +8,20 @@ import (
 	"github.com/fpstack/fpstack/unwind"
 )
 
-// idleIn are the methods of the JDK in which its threads wait for work to come, and what such threads are called.
+// What threads that wait for work are called.
+const (
+	idlePool    = "Java thread pool"
+	idleTimers  = "Java timers"
+	idleService = "Java services" // one thread, for one kind of work
+)
+
+// idleIn are the methods in which threads of the JDK and of libraries wait for work to come, and what such threads are
+// called. An event loop is not among them: whom it waits for says something of the process.
 var idleIn = map[string]string{
-	"java.util.concurrent.ThreadPoolExecutor.getTask":          "Java thread pool",
+	"java.util.concurrent.ThreadPoolExecutor.getTask":          idlePool,
 	"java.util.concurrent.ForkJoinPool.awaitWork":              "Java fork-join pool",
 	"java.util.concurrent.ForkJoinPool.runWorker":              "Java fork-join pool",
-	"java.util.TimerThread.mainLoop":                           "Java timers",
+	"java.util.TimerThread.mainLoop":                           idleTimers,
 	"java.lang.ref.Reference.waitForReferencePendingList":      "Java finalizers",
 	"java.lang.ref.Reference.processPendingReferences":         "Java finalizers",
 	"java.lang.ref.Finalizer$FinalizerThread.run":              "Java finalizers",
@@ -21,12 +29,32 @@ var idleIn = map[string]string{
 	"java.lang.ref.Reference.tryHandlePending":                 "Java finalizers",
 	"java.lang.ProcessHandleImpl$1.run":                        "Java processes",
 	"sun.nio.fs.LinuxWatchService$Poller.run":                  "Java file watcher",
-	"java.util.concurrent.ScheduledThreadPoolExecutor.getTask": "Java thread pool",
+	"java.util.concurrent.ScheduledThreadPoolExecutor.getTask": idlePool,
+
+	"org.eclipse.jetty.util.thread.QueuedThreadPool$Runner.idleJobPoll":                idlePool,
+	"org.eclipse.jetty.util.thread.ReservedThreadExecutor$ReservedThread.reservedWait": idlePool,
+
+	"org.apache.tomcat.util.threads.ThreadPoolExecutor.getTask": idlePool,
+
+	"io.netty.util.concurrent.SingleThreadEventExecutor.takeTask": idlePool,
+	"io.netty.util.concurrent.GlobalEventExecutor.takeTask":       idlePool,
+	"io.netty.util.HashedWheelTimer$Worker.waitForNextTick":       idleTimers,
+
+	"kafka.network.RequestChannel.receiveRequest":                                       idlePool,
+	"kafka.server.ClientQuotaManager$ThrottledChannelReaper.doWork":                     idleTimers,
+	"org.apache.kafka.queue.KafkaEventQueue$EventHandler.handleEvents":                  idleService,
+	"org.apache.kafka.raft.internals.BlockingMessageQueue.poll":                         idleService,
+	"org.apache.kafka.server.util.ShutdownableThread.pause":                             idleTimers,
+	"org.apache.kafka.server.util.timer.SystemTimer.advanceClock":                       idleTimers,
+	"org.apache.kafka.storage.internals.log.LogDirFailureChannel.takeNextOfflineLogDir": idleService,
+
+	"org.apache.derby.impl.services.daemon.BasicDaemon.rest": idleService,
 }
 
 // below are prefixes of what those methods wait in.
 var below = []string{"jdk.internal.misc.", "sun.misc.", "java.util.concurrent.", "java.lang.Object.wait",
-	"java.lang.ref.", "jdk.internal.ref."}
+	"java.lang.Thread.sleep", "java.lang.ref.", "jdk.internal.ref.", "org.eclipse.jetty.util.BlockingArrayQueue.",
+	"org.apache.tomcat.util.threads.TaskQueue."}
 
 // Idle implements [unwind.Idler]: a thread of a pool that has no task, the JDK's own that wait for work, and the one
 // that has started the JVM.
