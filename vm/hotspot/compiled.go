@@ -50,17 +50,11 @@ func (s *step) compiled(b *codecache.Blob) (regs.Registers, error) {
 	if usual && (!s.leaf || b.Kind != codecache.Compiled || s.proved(sender-wordSize) && s.leadsOn(sender)) {
 		return s.leave(sender-wordSize, sender, sender-2*wordSize, false)
 	}
-	if up := s.saved(sender); up != 0 {
-		return s.leave(up-wordSize, up, up-2*wordSize, false)
-	}
-	if up := s.pushed(sender); up != 0 {
+	if up := s.above(b, sender); up != 0 {
 		return s.leave(up-wordSize, up, up-2*wordSize, false)
 	}
 	if usual {
 		return s.leave(sender-wordSize, sender, sender-2*wordSize, false)
-	}
-	if up := s.farPushed(b, sender); up != 0 {
-		return s.leave(up-wordSize, up, up-2*wordSize, false)
 	}
 	return regs.Registers{}, errCaller
 }

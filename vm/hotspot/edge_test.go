@@ -1,8 +1,13 @@
 package hotspot
 
 import (
+	"encoding/binary"
 	"slices"
 	"testing"
+
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/vm/hotspot/codecache"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // Code as it was met in processes: the comments are its disassembly.
@@ -178,5 +183,35 @@ func TestTakenOff(t *testing.T) {
 		if got := takenOff([]byte(c.code)); !slices.Equal(got, c.want) {
 			t.Errorf("%x: got %x, want %x", c.code, got, c.want)
 		}
+	}
+}
+
+// TestAbove: code of C1 in JDK 8 has saved all registers before a call of mathematics. Two ways to go on, of which each
+// takes a word off, are not added up to a place where a return address is left over: its frame leads nowhere.
+func TestAbove(t *testing.T) {
+	const (
+		heap, code, entry = mem.Addr(0x10000), mem.Addr(0x18000), uint64(0x10800)
+		sp, size          = mem.Addr(0x7000), 0xa0
+		stale, right      = 85, 101 // words above sp
+	)
+	words := make([]byte, 160*wordSize)
+	put := func(at int, w uint64) { binary.LittleEndian.PutUint64(words[at*wordSize:], w) }
+	put(stale, entry)
+	put(stale-1, 0x4049000000000000) // 50.0
+	put(right, entry)
+	put(right-1, uint64(sp)+114*wordSize)
+	put(115, entry)
+	goesOn := "\x48\x83\xc4\x08\xe9\x05\x00\x00\x00\xe8\x26\x42\x7f\x14" + // add rsp, 8; jmp; call
+		"\x48\x83\xc4\x08\x48\x81\xc4\x00\x02\x00\x00" // add rsp, 8; add rsp, 0x200
+	j := &jvm{version: 8, heaps: []codecache.Heap{{Low: heap, High: 0x20000}}, low: heap, high: 0x20000,
+		codelets: []codecache.Codelet{{Start: 0x10000, End: 0x11000, Name: "invoke return entry points"}},
+		begin:    0x10000, end: 0x11000}
+	r := &Runtime{read: once{from: mem.NewOverlay(nil,
+		mem.Range{Start: code, Data: append([]byte(goesOn), make([]byte, saveArea)...)})}}
+	v := view.Copied(nil, mem.Range{Start: sp, Data: words})
+	s := step{r: r, j: j, v: &v, pc: code, sp: sp, leaf: true, interrupted: true}
+	b := &codecache.Blob{Kind: codecache.Compiled, FrameSize: size, Code: codecache.Code{Level: 1}}
+	if got, want := s.above(b, sp+size), sp+(right+1)*wordSize; got != want {
+		t.Errorf("the caller's stack pointer is %#x, want %#x", uint64(got), uint64(want))
 	}
 }

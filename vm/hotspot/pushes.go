@@ -11,25 +11,43 @@ import (
 const (
 	// maxUp is how many words above its place a return address is looked for where code has pushed some before a call.
 	maxUp = 7
+	// maxSaved is how many words C1 of JDK 8 saves at most: 16 registers, the state of the FPU and of 16 vectors.
+	maxSaved = 112
 	// saveArea is how many bytes of code behind a call are searched for what takes saved registers off the stack.
 	saveArea = 640
 )
 
-// saved is the caller's stack pointer where code has saved registers out of line before the call that it is in, 0 if it
-// has not: what takes them off again follows the call.
-func (s *step) saved(sender mem.Addr) mem.Addr {
-	off := int64(0)
-	for _, n := range takenOff(s.r.code().UpTo(s.pc, saveArea)) { // code that is called from is not freed
-		off += n
-		up := sender + mem.Addr(off)
-		if up <= s.sp || up-s.sp > maxFrame {
-			return 0
+// above is the caller's stack pointer where code of b has saved registers out of line before the call that it is in,
+// or pushed some words, 0 if it has not. What is left over of other frames may look like a return address, and code may
+// have two ways to go on, which both take off what was saved: a place whose own frame leads on is preferred.
+func (s *step) above(b *codecache.Blob, sender mem.Addr) (first mem.Addr) {
+	leads := func(up mem.Addr) bool {
+		if !s.proved(up - wordSize) {
+			return false
 		}
-		if s.proved(up - wordSize) {
+		if first == 0 {
+			first = up
+		}
+		return s.leadsOn(up)
+	}
+	up := sender
+	for _, n := range takenOff(s.r.code().UpTo(s.pc, saveArea)) { // code that is called from is not freed
+		if up += mem.Addr(n); up <= s.sp || up-s.sp > maxFrame {
+			break
+		}
+		if leads(up) {
 			return up
 		}
 	}
-	return 0
+	for i := range maxUp {
+		if up := sender + mem.Addr((i+1)*wordSize); leads(up) {
+			return up
+		}
+	}
+	if far := s.farPushed(b, sender); far != 0 {
+		return far
+	}
+	return first
 }
 
 // takenOff is by how many bytes code raises the stack pointer, each time that it does, before it takes its frame down.
@@ -80,33 +98,14 @@ func pops(code []byte) (n int) {
 	return n
 }
 
-// pushed is the caller's stack pointer where code has pushed some words before the call that it is in, 0 if it has not.
-// What is left over of other frames may look like a return address: one whose own frame leads on is preferred.
-func (s *step) pushed(sender mem.Addr) mem.Addr {
-	first := mem.Addr(0)
-	for i := range maxUp {
-		up := sender + mem.Addr((i+1)*wordSize)
-		if !s.proved(up - wordSize) {
-			continue
-		}
-		if s.leadsOn(up) {
-			return up
-		}
-		if first == 0 {
-			first = up
-		}
-	}
-	return first
-}
-
-// farPushed is pushed for code of C1 in JDK 8, which saves all registers around calls of mathematics, where that is
-// still going on: the frame that it finds must lead on.
+// farPushed is the caller's stack pointer where code of C1 in JDK 8 has saved all registers around a call of
+// mathematics, 0 if it has not: the frame that it finds must lead on.
 func (s *step) farPushed(b *codecache.Blob, sender mem.Addr) mem.Addr {
 	const before = 9
-	if !s.interrupted || b.Kind != codecache.Compiled || b.Code.Level >= fullLevel || s.j.version >= before {
+	if !s.leaf || b.Kind != codecache.Compiled || b.Code.Level >= fullLevel || s.j.version >= before {
 		return 0
 	}
-	for i := maxUp; i < scanned; i++ {
+	for i := maxUp; i < maxSaved; i++ {
 		if up := sender + mem.Addr((i+1)*wordSize); s.proved(up-wordSize) && s.leadsOn(up) {
 			return up
 		}
