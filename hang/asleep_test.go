@@ -9,16 +9,21 @@ import (
 )
 
 // TestEmptyPool: of a thread that waits for a connection of an empty pool and one that sleeps, the one that waits is
-// named if the other sleeps in the function that it began with; who sleeps deeper may have the connection.
+// named if the other sleeps in the function that it began with; who sleeps deeper may have the connection. So is it in a
+// server, where another waits for connections: no request gives back what others have.
 func TestEmptyPool(t *testing.T) {
+	sleeps := profile.Wait{Sort: profile.SortTime, Mode: profile.WaitTime, Left: 50 * time.Second}
+	accepts := profile.Wait{Sort: profile.SortSocketData, Mode: profile.WaitOutside, Listens: true}
 	for _, row := range []struct {
 		name  string
-		sleep []string // the stack of the other
+		other profile.Wait
+		stack []string // of the other
 		kind  Kind
 		want  string
 	}{
-		{"beside main that sleeps", []string{"main"}, Waiting, "waits for a connection, in checkout"},
-		{"beside a request that sleeps", []string{"request", "main"}, Unknown, "is asleep for 50.0 s more, in request"},
+		{"beside main that sleeps", sleeps, []string{"main"}, Waiting, "waits for a connection, in checkout"},
+		{"beside an acceptor", accepts, []string{"accept", "main"}, Waiting, "waits for a connection, in checkout"},
+		{"beside a request that sleeps", sleeps, []string{"request", "main"}, Unknown, "is asleep for 50.0 s more, in request"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c := twice(Counters{}, "S", []string{"checkout", "request"}, []string{"checkout", "request"})
@@ -27,9 +32,8 @@ func TestEmptyPool(t *testing.T) {
 				d := m.Dumps[0]
 				d.Threads[0].Wait = &profile.Wait{Sort: profile.SortPool, Mode: profile.WaitAny,
 					Text: "waits for a connection", Wakers: []profile.Waker{{PID: 7}}}
-				other := profile.Thread{TID: 8, Name: "other", State: "S", Wait: &profile.Wait{Sort: profile.SortTime,
-					Mode: profile.WaitTime, Left: 50 * time.Second}}
-				for _, f := range row.sleep {
+				other := profile.Thread{TID: 8, Name: "other", State: "S", Wait: &row.other}
+				for _, f := range row.stack {
 					other.Stack.Frames = append(other.Stack.Frames, profile.Frame{Func: f, Module: -1})
 				}
 				d.Threads = append(d.Threads, other)
