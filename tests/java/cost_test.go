@@ -3,6 +3,7 @@
 package java
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -105,6 +106,11 @@ func (p *program) stopped(t testing.TB, copiers []snapshot.Copier) *snapshot.Sna
 
 // median is in microseconds.
 func median(d []time.Duration) float64 {
-	slices.Sort(d)
-	return float64(d[len(d)/2].Nanoseconds()) / 1000
+	return float64(middle(d).Nanoseconds()) / 1000
+}
+
+// middle is the median of values, in their unit.
+func middle[T cmp.Ordered](values []T) T {
+	slices.Sort(values)
+	return values[len(values)/2]
 }

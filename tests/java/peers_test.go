@@ -177,10 +177,11 @@ func recorded(t testing.TB, file string) (percent [4]float64, none float64) {
 	return percent, 100 * other / max(all+other, 1)
 }
 
-// BenchmarkShares records a program that knows its shares, with fpstack and with async-profiler in turn. It reports the
-// largest error of its four shares, and by how much less it does than while nobody looks.
+// BenchmarkShares records a program that knows its shares, with fpstack and with async-profiler in turn. It reports,
+// medians of all turns, the largest error of its four shares, what has none of them, and by how much less it does than
+// while nobody looks, just before.
 //
-//	go test -run '^$' -bench BenchmarkShares -benchtime 3x ./tests/java
+//	go test -run '^$' -bench BenchmarkShares -benchtime 9x ./tests/java
 func BenchmarkShares(b *testing.B) {
 	versions(b)
 	all := profilers(b)
@@ -188,8 +189,9 @@ func BenchmarkShares(b *testing.B) {
 		b.Run(fmt.Sprint(hz), func(b *testing.B) {
 			s := startShares(b)
 			time.Sleep(3 * time.Second) // it compiles what is hot
-			speed, errors, missing := map[string][]time.Duration{}, map[string]float64{}, map[string]float64{}
+			slower, errors, missing := map[string][]float64{}, map[string][]float64{}, map[string][]float64{}
 			for b.Loop() {
+				usual := 0.0
 				for _, who := range []string{"nobody", "fpstack", "async-profiler"} {
 					file := filepath.Join(b.TempDir(), who+".folded")
 					end := all[who](s.pid, hz, file)
@@ -202,22 +204,24 @@ func BenchmarkShares(b *testing.B) {
 						cpu += after[2+k] - before[2+k]
 					}
 					// A round by the clock: being stopped takes none of its CPU time.
-					speed[who] = append(speed[who], time.Duration((after[1]-before[1])/(after[0]-before[0])))
+					round := (after[1] - before[1]) / (after[0] - before[0])
 					if who == "nobody" {
+						usual = round
 						continue
 					}
 					got, none := recorded(b, file)
-					missing[who] = max(missing[who], none)
+					worst := 0.0
 					for k := range parts {
-						errors[who] = max(errors[who], math.Abs(got[k]-100*(after[2+k]-before[2+k])/cpu))
+						worst = max(worst, math.Abs(got[k]-100*(after[2+k]-before[2+k])/cpu))
 					}
+					errors[who], missing[who] = append(errors[who], worst), append(missing[who], none)
+					slower[who] = append(slower[who], 100*(round/usual-1))
 				}
 			}
-			usual := median(speed["nobody"])
 			for _, who := range []string{"fpstack", "async-profiler"} {
-				b.ReportMetric(errors[who], who+"-error-points")
-				b.ReportMetric(missing[who], who+"-without-%")
-				b.ReportMetric(100*(median(speed[who])/usual-1), who+"-slower-%")
+				b.ReportMetric(middle(errors[who]), who+"-error-points")
+				b.ReportMetric(middle(missing[who]), who+"-without-%")
+				b.ReportMetric(middle(slower[who]), who+"-slower-%")
 			}
 		})
 	}
