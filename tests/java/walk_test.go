@@ -29,10 +29,12 @@ var modes = map[string][]string{
 	"shenandoah":  {"-XX:+UseShenandoahGC"},
 	"serial":      {"-XX:+UseSerialGC"},
 	"parallel":    {"-XX:+UseParallelGC"},
+	"compact":     {"-XX:+UnlockExperimentalVMOptions", "-XX:+UseCompactObjectHeaders"},
 }
 
 // lacks are modes that a version does not have.
-var lacks = map[string][]string{"8": {"oneheap", "zgc", "shenandoah"}, "11": {"zgc", "shenandoah"}}
+var lacks = map[string][]string{"8": {"oneheap", "zgc", "shenandoah", "compact"},
+	"11": {"zgc", "shenandoah", "compact"}, "17": {"compact"}, "21": {"compact"}}
 
 // forEach runs a test for each version and mode.
 func forEach(t *testing.T, f func(t *testing.T, version string, flags []string)) {
