@@ -46,7 +46,8 @@ func TestEmptyPool(t *testing.T) {
 	}
 }
 
-// TestStarvedPool: that no thread has begun what a thread waits for is said, and not which function waits for it.
+// TestStarvedPool: that no thread has begun what a thread waits for is said, and not which function waits for it; in a
+// server, too.
 func TestStarvedPool(t *testing.T) {
 	c := twice(Counters{}, "S", []string{"Future.result", "checkout"}, []string{"Future.result", "checkout"})
 	for i := range c.Moments {
@@ -56,6 +57,9 @@ func TestStarvedPool(t *testing.T) {
 		for k, file := range []string{"/usr/lib/python3.13/concurrent/futures/_base.py", "/srv/shop.py"} {
 			th.Stack.Frames[k].Kind, th.Stack.Frames[k].File = profile.Python, file
 		}
+		c.Moments[i].Dumps[0].Threads = append(c.Moments[i].Dumps[0].Threads, profile.Thread{TID: 8, State: "S",
+			Wait: &profile.Wait{Sort: profile.SortSocketData, Mode: profile.WaitOutside, Listens: true}})
+		c.Moments[i].Counters[8] = c.Moments[i].Counters[7]
 	}
 	const want = "waits for the result of a Future, which no thread has begun to compute, in checkout"
 	if v := Judge(c); v.Kind != Waiting || !strings.Contains(v.Sentence, want) {

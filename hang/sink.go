@@ -88,7 +88,7 @@ func (j *judging) byRight(s *sink, w *profile.Wait) {
 	case s.rank >= rankBlocked && j.joinsOnly(s.node, w):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for its other threads to end"
 	case s.rank >= rankTime && s.rank < rankWork && (j.of(s.pid).serves || j.of(s.root().pid).serves) &&
-		w.Sort != profile.SortPool: // which no request brings anything back to
+		w.Sort != profile.SortPool && w.Sort != profile.SortUnbegun: // no request ends that
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for connections"+j.requested(s.pid)
 	case s.kind == Waiting && watches(w):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a change of a file"
