@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux && (amd64 || arm64)
 
 package java
 
@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -33,22 +34,26 @@ const fetched = "../../testdata/bin/java"
 // jvms lists how each version is started that is there: the one that a test needs is 17.
 func jvms() map[string][]string {
 	all := map[string][]string{}
+	from, triple, versions := fetched, "x86_64-linux-gnu", []string{"8", "11", "21", "26", "27", "28"}
+	if runtime.GOARCH == "arm64" {
+		from, triple, versions = "../../testdata/bin/arm64/java", "aarch64-linux-gnu", []string{"11", "17", "21", "25"}
+	}
 	for _, path := range []string{"/usr/lib/jvm/java-17-openjdk-amd64", "/usr/lib/jvm/temurin-25-jdk-amd64"} {
 		if java := filepath.Join(path, "bin/java"); exists(java) {
 			version := strings.FieldsFunc(filepath.Base(path), func(r rune) bool { return r == '-' })[1]
 			all[version] = []string{java}
 		}
 	}
-	for _, version := range []string{"8", "11", "21", "26", "27", "28"} {
-		root, _ := filepath.Abs(filepath.Join(fetched, version))
-		home := filepath.Join(root, "usr/lib/jvm/java-"+version+"-openjdk-amd64")
+	for _, version := range versions {
+		root, _ := filepath.Abs(filepath.Join(from, version))
+		home := filepath.Join(root, "usr/lib/jvm/java-"+version+"-openjdk-"+runtime.GOARCH)
 		for _, bin := range []string{filepath.Join(home, "jre/bin"), filepath.Join(home, "bin")} {
 			java, loader := filepath.Join(bin, "java"), filepath.Join(bin, "ld.so")
 			if !exists(java) {
 				continue
 			}
 			if all[version] = []string{java}; exists(loader) { // it wants another C library than this machine has
-				all[version] = []string{loader, "--library-path", filepath.Join(root, "usr/lib/x86_64-linux-gnu"), java}
+				all[version] = []string{loader, "--library-path", filepath.Join(root, "usr/lib", triple), java}
 			}
 			break
 		}

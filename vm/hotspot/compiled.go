@@ -18,15 +18,8 @@ const (
 // compiled leaves a frame of code that says how large its frames are. Above the saved frame pointer is the return
 // address; the register itself is used for other things in between.
 func (s *step) compiled(b *codecache.Blob) (regs.Registers, error) {
-	if s.atDeopt(b) {
-		at, err := s.v.Word(s.sp + mem.Addr(b.Code.OrigPC))
-		if err != nil {
-			return regs.Registers{}, err
-		}
-		if mem.Addr(at) < b.Begin || mem.Addr(at) >= b.End {
-			return regs.Registers{}, errStack
-		}
-		s.act.at = mem.Addr(at)
+	if err := s.givenUp(b); err != nil {
+		return regs.Registers{}, err
 	}
 	if s.interrupted {
 		if next, done, err := s.compiledEdge(b); done || err != nil {
@@ -57,6 +50,22 @@ func (s *step) compiled(b *codecache.Blob) (regs.Registers, error) {
 		return s.leave(sender-wordSize, sender, sender-2*wordSize, false)
 	}
 	return regs.Registers{}, errCaller
+}
+
+// givenUp finds where the frame executes whose return address was replaced, if it was.
+func (s *step) givenUp(b *codecache.Blob) error {
+	if !s.atDeopt(b) {
+		return nil
+	}
+	at, err := s.link(s.sp + mem.Addr(b.Code.OrigPC))
+	if err != nil {
+		return err
+	}
+	if at < b.Begin || at >= b.End {
+		return errStack
+	}
+	s.act.at = at
+	return nil
 }
 
 // atDeopt reports whether the return address of s was replaced: the method is to go on in the interpreter.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 )
 
@@ -22,7 +21,7 @@ const (
 // code it is and how large its frames are; the begin of the methods of interpreted frames; and the code at PC.
 func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	j := r.jvm.Load()
-	if t.Arch != regs.AMD64 || j == nil {
+	if t.Arch != r.port.arch || j == nil {
 		return
 	}
 	w := wanted{r: r, j: j, thread: r.roster.Load().byID[t.InnerTID()].at}
@@ -62,11 +61,12 @@ func (w *wanted) ask(a mem.Addr, n int) {
 func (w *wanted) innermost(t *snapshot.Thread, pc, sp mem.Addr) {
 	w.place(pc)
 	if w.j.interprets(pc) { // that never changes
-		rbx, _ := t.Registers.Get(regs.AMD64RBX)
-		w.method(mem.Addr(rbx))
+		called, _ := t.Registers.Get(w.r.port.method)
+		w.method(mem.Addr(called))
 		return
 	}
-	w.ask(pc-codeBefore, codeBefore+codeBehind)
+	p := w.r.port
+	w.ask(pc-mem.Addr(p.before), p.before+p.behind)
 	if !w.j.stubs(pc) {
 		return
 	}
@@ -109,6 +109,9 @@ func (w *wanted) stack(f *snapshot.Fetcher, stack mem.Range, sp mem.Addr) {
 func (w *wanted) frame(words []byte, fp mem.Addr) {
 	method := mem.Addr(binary.LittleEndian.Uint64(words))
 	sender := mem.Addr(binary.LittleEndian.Uint64(words[2*wordSize:]))
+	if w.r.port.resetsSP { // it may have been below
+		sender = max(sender, fp+wordSize)
+	}
 	if sender > fp && sender-fp < maxFrame && sender%wordSize == 0 {
 		w.method(method)
 	}

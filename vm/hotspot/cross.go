@@ -57,7 +57,7 @@ const maxFrame = 1 << 20
 func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader) (unwind.Crossing, error) {
 	f := &frames[len(frames)-1]
 	j := r.jvm.Load()
-	if j == nil || now.Arch != regs.AMD64 || !j.made(f.LookupPC()) {
+	if j == nil || now.Arch != r.port.arch || !j.made(f.LookupPC()) {
 		return unwind.Crossing{}, unwind.ErrDeclined
 	}
 	v := view.Lasting(m, r.budget) // the walk notes itself what of it was not copied
@@ -100,7 +100,7 @@ func (s *step) caller() (regs.Registers, error) {
 	case s.pc == s.j.returns:
 		return s.entryFrame()
 	case s.j.interprets(s.pc):
-		return s.interpreted()
+		return s.r.port.interpreted(s)
 	}
 	b, err := s.r.blobAt(s.v, s.j, s.pc)
 	if err != nil {
@@ -109,23 +109,22 @@ func (s *step) caller() (regs.Registers, error) {
 	s.act.blob = b
 	switch b.Kind {
 	case codecache.Compiled, codecache.Stub:
-		return s.compiled(b)
+		return s.r.port.compiled(s, b)
 	case codecache.Wrapper:
-		return s.wrapper(b)
+		return s.r.port.wrapper(s, b)
 	case codecache.Frameless:
-		return s.frameless()
+		return s.r.port.frameless(s)
 	case codecache.Upcall:
 		return s.byFramePointer()
 	}
-	return s.routine(b)
+	return s.r.port.routine(s, b)
 }
 
 // entryFrame leaves the frame by which C++ calls Java, which saves what C++ must have back.
-// Source: generate_call_stub in src/hotspot/cpu/x86/stubGenerator_x86_64.cpp.
 func (s *step) entryFrame() (regs.Registers, error) {
 	next, err := s.byFramePointer()
-	for i, reg := range []regs.Reg{regs.AMD64RBX, regs.AMD64R12, regs.AMD64R13, regs.AMD64R14, regs.AMD64R15} {
-		v, e := s.v.Word(s.fp - mem.Addr((7+i)*wordSize))
+	for reg, below := range s.r.port.saved {
+		v, e := s.v.Word(s.fp - mem.Addr(below*wordSize))
 		if err == nil {
 			err = e
 		}
@@ -151,7 +150,8 @@ func (s *step) leave(ra, sp, saved mem.Addr, native bool) (regs.Registers, error
 
 // leaveTo is leave with the return address itself.
 func (s *step) leaveTo(pc, sp, saved mem.Addr, native bool) (regs.Registers, error) {
-	fp, known := s.now.Get(regs.AMD64RBP)
+	arch := s.now.Arch
+	fp, known := s.now.Get(arch.FP)
 	if saved != 0 {
 		var err error
 		known = true
@@ -162,14 +162,15 @@ func (s *step) leaveTo(pc, sp, saved mem.Addr, native bool) (regs.Registers, err
 			return regs.Registers{}, err
 		}
 	}
-	next := regs.New(regs.AMD64)
+	pc = mem.Addr(regs.StripPAC(uint64(pc), s.r.pac))
+	next := regs.New(arch)
 	if native { // what called native code knows its registers: this one has saved none
 		next = *s.now
 	}
-	next.Set(regs.AMD64RIP, uint64(pc))
-	next.Set(regs.AMD64RSP, uint64(sp))
-	if next.Forget(regs.AMD64RBP); known {
-		next.Set(regs.AMD64RBP, fp)
+	next.Set(arch.PC, uint64(pc))
+	next.Set(arch.SP, uint64(sp))
+	if next.Forget(arch.FP); known {
+		next.Set(arch.FP, fp)
 	}
 	if sp%wordSize != 0 || !native && pc != s.j.returns && !s.j.made(pc-1) && s.act.blob != nil &&
 		s.act.blob.Kind != codecache.Upcall {
@@ -180,6 +181,12 @@ func (s *step) leaveTo(pc, sp, saved mem.Addr, native bool) (regs.Registers, err
 
 // returns reports whether the word at a is an address in the code cache.
 func (s *step) returns(a mem.Addr) bool {
+	ra, err := s.link(a)
+	return err == nil && s.j.made(ra) && s.j.made(ra-1)
+}
+
+// link is the return address at a.
+func (s *step) link(a mem.Addr) (mem.Addr, error) {
 	w, err := s.v.Word(a)
-	return err == nil && s.j.made(mem.Addr(w)) && s.j.made(mem.Addr(w)-1)
+	return mem.Addr(regs.StripPAC(w, s.r.pac)), err
 }

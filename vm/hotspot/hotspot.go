@@ -8,13 +8,12 @@
 // [Runtime.Copy] copies in the stop which code the thread is in, as code may be freed. Methods and classes
 // ([metadata]) do not move; objects of the heap ([object]) do.
 //
-// It works for x86-64. Sources: src/hotspot of the JDK, versions 8 to 28: cpu/x86/frame_x86.cpp,
-// cpu/x86/templateInterpreterGenerator_x86.cpp, code/nmethod.cpp.
+// It works for x86-64 and arm64; what differs is a [port] each. Sources: src/hotspot of the JDK, versions 8 to 28:
+// cpu/x86/frame_x86.cpp, cpu/x86/templateInterpreterGenerator_x86.cpp and those of cpu/aarch64, code/nmethod.cpp.
 package hotspot
 
 import (
 	"cmp"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -23,7 +22,6 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/unwind"
@@ -37,6 +35,7 @@ import (
 
 // Runtime is the JVM of one object in one process. Copy may be called beside the goroutine that walks.
 type Runtime struct {
+	port    *port
 	m       *module.Module
 	symbols vmstructs.Symbols
 	live    mem.Reader // the process as it is now
@@ -60,6 +59,7 @@ type Runtime struct {
 	whole       mem.Reader                // of the last Fibers
 	parked      map[uint64]*virtualThread // of the last Fibers, by number
 
+	pac  uint64       // of the walk's thread: what is cleared in a return address
 	acts []activation // frames of the walk that goes on, or went last, by number
 	// What was read after since of a process that runs, for all threads that ran again before.
 	since time.Time
@@ -95,7 +95,8 @@ const (
 
 // New returns the Runtime of a module that holds a HotSpot JVM, nil if it does not.
 func New(m *module.Module, image module.Image) (*Runtime, error) {
-	if m.Machine() != uint16(elf.EM_X86_64) || image.Memory == nil {
+	p := portOf(m.Machine())
+	if p == nil || image.Memory == nil {
 		return nil, nil
 	}
 	names := symbol.OpenDynamic(m)
@@ -105,15 +106,15 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	if _, _, ok := names.Lookup(vmstructs.Root); !ok {
 		return nil, nil
 	}
-	return newRuntime(m, func(name string) (mem.Addr, bool) {
+	return newRuntime(p, m, func(name string) (mem.Addr, bool) {
 		v, _, ok := names.Lookup(name)
 		return m.Addr(v), ok
 	}, image), nil
 }
 
-func newRuntime(m *module.Module, symbols vmstructs.Symbols, image module.Image) *Runtime {
+func newRuntime(p *port, m *module.Module, symbols vmstructs.Symbols, image module.Image) *Runtime {
 	b := image.Budget
-	r := &Runtime{m: m, symbols: symbols, live: image.Memory, budget: b,
+	r := &Runtime{port: p, m: m, symbols: symbols, live: image.Memory, budget: b,
 		texts:   sites.NewRecent[mem.Addr, string](b, maxTexts),
 		blobs:   sites.NewRecent[mem.Addr, parsed](b, maxBlobs),
 		methods: sites.NewRecent[metadata.Key, *metadata.Method](b, maxMethods),
@@ -133,7 +134,7 @@ func (r *Runtime) begin() {
 	blocks := mem.NewBlocks(r.live, maxBlocks)
 	defer blocks.Hold()()
 	v := view.Lasting(blocks, r.budget)
-	switch j, err := readJVM(&v, r.symbols); {
+	switch j, err := readJVM(&v, r.symbols, r.port); {
 	case err == nil:
 		r.jvm.Store(j)
 		r.err = nil
@@ -203,7 +204,7 @@ func (r *Runtime) lasting() *view.View {
 
 // Start implements [unwind.Starter].
 func (r *Runtime) Start(t *snapshot.Thread, _ mem.Reader) {
-	r.acts = r.acts[:0]
+	r.acts, r.pac = r.acts[:0], t.PACMask
 	if t.Stopped > 0 && t.Time.Add(t.Stopped).Before(r.since) {
 		return
 	}
@@ -214,8 +215,3 @@ func (r *Runtime) Start(t *snapshot.Thread, _ mem.Reader) {
 }
 
 const wordSize = 8
-
-// numbered are the registers as instructions count them.
-var numbered = [16]regs.Reg{regs.AMD64RAX, regs.AMD64RCX, regs.AMD64RDX, regs.AMD64RBX, regs.AMD64RSP, regs.AMD64RBP,
-	regs.AMD64RSI, regs.AMD64RDI, regs.AMD64R8, regs.AMD64R9, regs.AMD64R10, regs.AMD64R11, regs.AMD64R12,
-	regs.AMD64R13, regs.AMD64R14, regs.AMD64R15}

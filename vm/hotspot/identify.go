@@ -7,7 +7,6 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/hotspot/codecache"
@@ -60,7 +59,7 @@ const stackSteps = 256 << 20
 // Identify implements [unwind.Identifier].
 func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 	j := r.jvm.Load()
-	if j == nil || t.Arch != regs.AMD64 {
+	if j == nil || t.Arch != r.port.arch {
 		return
 	}
 	v := view.Over(m, r.live, r.budget)

@@ -9,7 +9,7 @@ import (
 )
 
 // Frames of the interpreter, from the frame pointer, in words.
-// Source: src/hotspot/cpu/x86/frame_x86.hpp.
+// Source: src/hotspot/cpu/x86/frame_x86.hpp, src/hotspot/cpu/aarch64/frame_aarch64.hpp.
 const (
 	senderSP     = -1 * wordSize // the caller's stack pointer, which adapters make another than that of a call
 	methodSlot   = -3 * wordSize
@@ -69,21 +69,21 @@ func (s *step) builtFrame() (regs.Registers, error) {
 	if f.Err != nil {
 		return regs.Registers{}, f.Err
 	}
+	if s.r.port.resetsSP {
+		if ra, err := s.link(s.fp + wordSize); err == nil && s.j.interprets(ra) {
+			sender = s.fp + 2*wordSize
+		}
+	}
 	if sender <= s.fp || sender-s.fp > maxFrame || !s.returns(s.fp+wordSize) {
 		return regs.Registers{}, errStack
 	}
 	s.act.method, s.act.bcp = method, bcp
 	if s.interrupted { // the live one is in a register, except in calls of the JVM
-		if live := s.register(regs.AMD64R13); s.r.hasBytecode(s.j, method, live) {
+		if live := s.register(s.r.port.bytecode); s.r.hasBytecode(s.j, method, live) {
 			s.act.bcp = live
 		}
 	}
 	return s.leave(s.fp+wordSize, sender, s.fp, false)
-}
-
-func (s *step) register(r regs.Reg) mem.Addr {
-	v, _ := s.now.Get(r)
-	return mem.Addr(v)
 }
 
 // interpreterEdge leaves a frame of the interpreter that is not built yet, or is gone. done is false where it is

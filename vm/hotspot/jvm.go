@@ -35,7 +35,7 @@ type jvm struct {
 const oldest = 8 // version that is read
 
 // readJVM reads it. [vmstructs.ErrNotReady] says that the JVM has not made its code yet.
-func readJVM(v *view.View, symbols vmstructs.Symbols) (*jvm, error) {
+func readJVM(v *view.View, symbols vmstructs.Symbols, p *port) (*jvm, error) {
 	t, err := vmstructs.Read(v, symbols)
 	if err != nil {
 		return nil, err
@@ -50,11 +50,7 @@ func readJVM(v *view.View, symbols vmstructs.Symbols) (*jvm, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	// No constant says where a frame of the interpreter has its bytecode pointer: JDK 9 put the mirror of the class in
-	// between. Source: frame_x86.hpp.
-	if j.bcpSlot = 8 * wordSize; j.version == 8 {
-		j.bcpSlot = 7 * wordSize
-	}
+	j.bcpSlot = mem.Addr(p.bcpSlot(j.version) * wordSize) // no constant says it
 	if j.heap, j.noThreads = heap.ReadLayout(v, t, j.version); j.noThreads == nil {
 		j.threads, j.noThreads = threads.ReadLayout(t)
 	}

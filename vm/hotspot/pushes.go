@@ -116,8 +116,7 @@ func (s *step) farPushed(b *codecache.Blob, sender mem.Addr) mem.Addr {
 // proved reports whether the word at a is an address that code of the JVM may return to: a call comes before it, or it
 // is one by which the interpreter is entered again, or the method is to go on there when it has been given up.
 func (s *step) proved(a mem.Addr) bool {
-	w, err := s.v.Word(a)
-	ra := mem.Addr(w)
+	ra, err := s.link(a)
 	switch {
 	case err != nil || !s.j.made(ra) || !s.j.made(ra-1):
 		return false
@@ -136,37 +135,26 @@ func (s *step) proved(a mem.Addr) bool {
 
 // follows reports whether a call comes before ra, or may, as code cannot be read.
 func (s *step) follows(ra mem.Addr) bool {
-	const longest = 7
-	code, ok := s.r.code().Bytes(ra-longest, longest)
-	if !ok {
-		return true
-	}
-	if code[longest-5] == 0xe8 { // call rel32
-		return true
-	}
-	for n := 2; n <= longest; n++ { // call r/m64, of as many bytes
-		if c := code[longest-n:]; c[0] == 0xff && c[1]&0x38 == 0x10 {
-			return true
-		}
-	}
-	return false
+	p := s.r.port
+	code, ok := s.r.code().Bytes(ra-mem.Addr(p.maxCall), p.maxCall)
+	return !ok || p.calls(code)
 }
 
 // leadsOn reports whether the frame whose callee's return address is below up has a return address itself where it
 // should be.
 func (s *step) leadsOn(up mem.Addr) bool {
-	w, err := s.v.Word(up - wordSize)
+	ra, err := s.link(up - wordSize)
 	if err != nil {
 		return false
 	}
 	// The call stub and the interpreter have a frame pointer, which was saved below.
-	if ra := mem.Addr(w); ra == s.j.returns || s.j.interprets(ra) {
+	if ra == s.j.returns || s.j.interprets(ra) {
 		fp, err := s.v.Word(up - 2*wordSize)
 		if saved := mem.Addr(fp); err != nil || saved <= up || saved-up > maxFrame || saved%wordSize != 0 {
 			return false
 		}
 		return ra == s.j.returns || s.proved(mem.Addr(fp)+wordSize)
 	}
-	b, err := s.r.blobAt(s.v, s.j, mem.Addr(w))
+	b, err := s.r.blobAt(s.v, s.j, ra)
 	return err == nil && b.FrameSize >= 2*wordSize && s.proved(up+mem.Addr(b.FrameSize)-wordSize)
 }

@@ -71,7 +71,7 @@ func open(t testing.TB, prefix string, each func(name string, p *process)) {
 
 // begin is a Runtime of p that reads live.
 func (p *process) begin(live mem.Reader) *Runtime {
-	r := newRuntime(nil, func(name string) (mem.Addr, bool) { a, ok := p.symbols[name]; return a, ok },
+	r := newRuntime(&onAMD64, nil, func(name string) (mem.Addr, bool) { a, ok := p.symbols[name]; return a, ok },
 		module.Image{Memory: live, Budget: p.budget})
 	r.Mapped(p.set)
 	p.runtime.Runtime = r

@@ -250,6 +250,12 @@ func (s *step) routine(b *codecache.Blob) (regs.Registers, error) {
 		// The barrier at the entry of compiled code pushes a mark before its frame pointer.
 		return s.leave(s.fp+2*wordSize, s.fp+3*wordSize, s.fp, false)
 	}
+	return s.toEntry()
+}
+
+// toEntry leaves what nothing else is known of by its frame pointer. What a virtual thread returns to whose older
+// frames are in the heap is such.
+func (s *step) toEntry() (regs.Registers, error) {
 	s.act.heap = !s.interrupted
 	if s.fp >= s.sp && s.fp-s.sp < maxFrame && s.fp%wordSize == 0 && s.returns(s.fp+wordSize) {
 		return s.byFramePointer()
