@@ -47,7 +47,7 @@ func isCall(i uint32) bool { return i>>26 == 0x25 || i&0xfefff000 == 0xd63f0000 
 
 // savesRecord reports whether i is stp x29, x30, [sp, #n]; before says that it moves the stack pointer by that.
 func savesRecord(i uint32) (n int64, before, ok bool) {
-	return pairOffset(i), i&1<<23 != 0, i&0xff407fff == 0xa9007bfd
+	return pairOffset(i), i&(1<<23) != 0, i&0xff407fff == 0xa9007bfd
 }
 
 // loadsRecord reports whether i is ldp x29, x30, [sp, #n] or [sp], #n.
@@ -82,7 +82,7 @@ func popped(i uint32) (n int64, ok bool) {
 	switch {
 	case i&0x3fc003e0 == 0x28c003e0, i&0x3fc003e0 == 0x2cc003e0: // ldp of x, d or q, [sp], #n
 		scale := []int64{4, 8, 16, 0}[i>>30]
-		if i&1<<26 == 0 {
+		if i&(1<<26) == 0 {
 			scale = []int64{4, 4, 8, 0}[i>>30]
 		}
 		return int64(int32(i<<10)>>25) * scale, true
