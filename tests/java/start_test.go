@@ -66,12 +66,12 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// versions lists the versions that are tried: 17 and 25 in each run, with -full all that are there.
+// versions lists the versions that are tried: 17 and 25 in each run, with -full all that are there, and so on arm64.
 func versions(t testing.TB) []string {
 	t.Helper()
 	var out []string
 	for v := range jvms() {
-		if *full || v == "17" || v == "25" {
+		if *full || v == "17" || v == "25" || runtime.GOARCH == "arm64" {
 			out = append(out, v)
 		}
 	}
