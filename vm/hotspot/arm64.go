@@ -30,6 +30,7 @@ var onARM64 = port{
 		return 9
 	},
 	resetsSP: true,
+	shifted:  16, // src/hotspot/cpu/aarch64/gc/z
 	before:   160, behind: 64,
 	calls: func(code []byte) bool { return isCall(word(code)) }, maxCall: instruction,
 	interpreted: (*step).interpretedARM64, frameless: (*step).framelessARM64,

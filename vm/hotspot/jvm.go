@@ -51,7 +51,7 @@ func readJVM(v *view.View, symbols vmstructs.Symbols, p *port) (*jvm, error) {
 		return nil, err
 	}
 	j.bcpSlot = mem.Addr(p.bcpSlot(j.version) * wordSize) // no constant says it
-	if j.heap, j.noThreads = heap.ReadLayout(v, t, j.version); j.noThreads == nil {
+	if j.heap, j.noThreads = heap.ReadLayout(v, t, j.version, p.shifted); j.noThreads == nil {
 		j.threads, j.noThreads = threads.ReadLayout(t)
 	}
 	if j.noThreads != nil {

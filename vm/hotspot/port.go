@@ -22,6 +22,8 @@ type port struct {
 	// resetsSP says that the interpreter sets its stack pointer again after a call: a callee may begin above what it
 	// was then.
 	resetsSP bool
+	// shifted is by how many bits generational ZGC shifts each reference, 0 where the reference says that.
+	shifted uint
 	// before and behind are how much of the code around a PC is copied, bytes.
 	before, behind int
 	// calls reports whether code ends with a call, of at most maxCall bytes.

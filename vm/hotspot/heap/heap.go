@@ -24,6 +24,7 @@ type Layout struct {
 	compact       bool // the class is in the upper bits of the mark
 	compactShift  int64
 	coloured      bool // generational ZGC: the lower bits of a reference say how it is shifted
+	shifted       uint // by how much it always is; 0 where that is what they say
 	lengthAt      int64
 	bytesAt       int64 // of an array of bytes or chars
 }
@@ -51,14 +52,15 @@ const (
 	generation = 24 // from which on ZGC is generational always
 )
 
-// ReadLayout reads how objects look in a JVM of that version.
-func ReadLayout(v *view.View, t *vmstructs.Table, version int) (*Layout, error) {
+// ReadLayout reads how objects look in a JVM of that version. shifted is by how many bits generational ZGC shifts each
+// reference, 0 on machines where the reference says that.
+func ReadLayout(v *view.View, t *vmstructs.Table, version int, shifted uint) (*Layout, error) {
 	flags, err := t.Flags(v, "UseCompressedOops", "UseCompressedClassPointers", "UseCompactObjectHeaders", "UseZGC",
 		"ZGenerational")
 	if err != nil {
 		return nil, err
 	}
-	l := &Layout{compact: flags["UseCompactObjectHeaders"] == 1, compactShift: -1}
+	l := &Layout{compact: flags["UseCompactObjectHeaders"] == 1, compactShift: -1, shifted: shifted}
 	if l.oops, err = readScale(v, t, flags["UseCompressedOops"] == 1, place{"CompressedOops", "_base", "_shift"},
 		place{"CompressedOops", "_narrow_oop._base", "_narrow_oop._shift"},
 		place{"Universe", "_narrow_oop._base", "_narrow_oop._shift"}); err != nil {
@@ -123,8 +125,14 @@ func (l *Layout) plain(n uint64) mem.Addr {
 	// One of four bits says which colour is good, and with it how far the address is shifted.
 	const first, mask = 12, 0xf
 	load := n >> first & mask
+	if l.shifted != 0 { // all but that bit are set
+		load ^= mask
+	}
 	if load == 0 || load&(load-1) != 0 {
 		return 0
+	}
+	if l.shifted != 0 {
+		return mem.Addr(n >> l.shifted)
 	}
 	return mem.Addr(n >> (first + 1 + bits.TrailingZeros64(load)))
 }

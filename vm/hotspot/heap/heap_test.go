@@ -24,6 +24,15 @@ func TestPlain(t *testing.T) {
 			t.Errorf("%#x leads to %#x", bad, uint64(got))
 		}
 	}
+	for bit := range 4 { // as on arm64: the other three bits are set
+		l := Layout{coloured: true, shifted: 16}
+		if got := l.plain(uint64(at)<<16 | 0xf000&^(1<<(12+bit)) | 0xabc); got != at {
+			t.Errorf("bit %d leads to %#x", bit, uint64(got))
+		}
+		if got := l.plain(uint64(at)<<16 | 1<<(12+bit)); got != 0 {
+			t.Errorf("one bit of four leads to %#x", uint64(got))
+		}
+	}
 	if l.coloured = false; l.plain(at) != at {
 		t.Error("a plain reference is another")
 	}
