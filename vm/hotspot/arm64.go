@@ -31,7 +31,7 @@ var onARM64 = port{
 	},
 	resetsSP: true,
 	shifted:  16, // src/hotspot/cpu/aarch64/gc/z
-	before:   160, behind: 64,
+	before:   256, behind: 64,
 	calls: func(code []byte) bool { return isCall(word(code)) }, maxCall: instruction,
 	interpreted: (*step).interpretedARM64, frameless: (*step).framelessARM64,
 	compiled: (*step).compiledARM64, wrapper: (*step).wrapperARM64, routine: (*step).routineARM64,
@@ -247,17 +247,20 @@ func (s *step) compiledARM64(b *codecache.Blob) (regs.Registers, error) {
 		return s.framelessARM64()
 	}
 	sender := s.sp + mem.Addr(b.FrameSize)
-	if !s.interrupted && s.leaf {
+	switch {
+	case s.interrupted:
+		before, _ := s.copied()
+		if up := sender + mem.Addr(pushedBefore(before)); s.proved(up - wordSize) {
+			sender = up
+		}
+	case s.leaf:
 		if b.Kind == codecache.Stub {
 			s.act.building = s.replaces(b)
 		}
 		sender += mem.Addr(unpushed(words(s.r.code().UpTo(s.pc, s.r.port.behind))))
 	}
-	usual := s.returns(sender - wordSize)
-	if usual && (!s.leaf || b.Kind != codecache.Compiled || s.proved(sender-wordSize) && s.leadsOn(sender)) {
-		return s.leave(sender-wordSize, sender, sender-2*wordSize, false)
-	}
-	if !s.interrupted {
+	usual := s.returns(sender-wordSize) && (!s.leaf || b.Kind != codecache.Compiled || s.proved(sender-wordSize))
+	if !s.interrupted && s.leaf && (!usual || b.Kind == codecache.Compiled && !s.leadsOn(sender)) {
 		if up := s.savedARM64(sender); up != 0 {
 			return s.leave(up-wordSize, up, up-2*wordSize, false)
 		}
@@ -266,6 +269,33 @@ func (s *step) compiledARM64(b *codecache.Blob) (regs.Registers, error) {
 		return s.leave(sender-wordSize, sender, sender-2*wordSize, false)
 	}
 	return regs.Registers{}, errCaller
+}
+
+// pushedBefore is by how much the instructions before have lowered the stack pointer of a frame that is there, bytes:
+// what is pushed for a call is taken off again behind it.
+func pushedBefore(before []uint32) (n int64) {
+	large := false // the record of a large frame was saved, and the rest comes
+	for _, i := range before {
+		if _, moves, ok := savesRecord(i); ok {
+			n, large = 0, moves
+			continue
+		}
+		switch moved, ok := addsSP(i); {
+		case isJump(i), large && (ok || addsRegister(i)):
+			n, large = 0, false
+			continue
+		case i&0xffc003e0 == 0xa98003e0: // stp xA, xB, [sp, #-n]!
+			n -= pairOffset(i)
+			continue
+		case ok:
+			n = max(0, n-moved)
+			continue
+		}
+		if moved, ok := popped(i); ok {
+			n = max(0, n-moved)
+		}
+	}
+	return n
 }
 
 // unpushed is how much code behind a call takes off the stack at once, bytes: what was pushed for the call. What takes

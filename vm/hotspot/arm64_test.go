@@ -85,6 +85,22 @@ func TestUnpushed(t *testing.T) {
 	}
 }
 
+// TestPushedBefore is of what C1 does to check a cast in JDK 17: stp x4, x3, [sp, #-16]!; bl; ldr x4, [sp], #16.
+func TestPushedBefore(t *testing.T) {
+	cast := []uint32{0x540000c0, 0xa9bf0fe4, 0x97fd7d2c, 0xf84107e4, 0x34000a24, 0x14000001}
+	for i, want := range []int64{0, 0, 16, 16, 0, 0, 0} {
+		if got := pushedBefore(cast[:i]); got != want {
+			t.Errorf("behind %d instructions of a cast %d, want %d", i, got, want)
+		}
+	}
+	for name, code := range map[string][]uint32{"a small frame": prologueARM64, "a large one": largeARM64,
+		"what a jump is before": {0xa9bf0fe4, 0x14000001}} {
+		if got := pushedBefore(code); got != 0 {
+			t.Errorf("behind %s %d bytes are pushed", name, got)
+		}
+	}
+}
+
 // fixedARM64 begins a method in the interpreter of JDK 25, and nativeARM64 is what a native one has of a record of its
 // own in JDK 17, and its end.
 var (
