@@ -72,7 +72,7 @@ func (p *process) everything(t *testing.T, live mem.Reader, change func([]mem.Ra
 	t.Helper()
 	find := func(name string) (mem.Addr, bool) { a, ok := p.symbols[name]; return a, ok }
 	budget := work.New(damagedSteps, damagedBytes)
-	r := newRuntime(&onAMD64, nil, find, module.Image{Memory: live, Budget: budget})
+	r := newRuntime(p.port(), nil, find, module.Image{Memory: live, Budget: budget})
 	p.runtime.Runtime = r
 	for _, s := range p.stacks(r, live, change) {
 		for _, l := range s.logical {

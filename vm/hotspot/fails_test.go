@@ -39,7 +39,7 @@ func (f *failing) ReadMem(b []byte, a mem.Addr) (int, error) {
 // TestEveryReadFails: whichever read of the process fails, and whichever copied range is missing or cut, each stack is
 // the same, or has less and says so: no frame has the name of another.
 func TestEveryReadFails(t *testing.T) {
-	for _, prefix := range []string{"ring-", "chaos-"} {
+	for _, prefix := range []string{"ring-", "chaos-", "arm64-"} {
 		open(t, prefix, func(name string, p *process) {
 			t.Run(name, func(t *testing.T) { everyReadFails(t, p) })
 		})
@@ -122,6 +122,9 @@ func less(want, got *named) string {
 		if !slices.Equal(names(got.logical[i]), names(want.logical[i])) && !marked {
 			return fmt.Sprintf("frame %d is %q without a mark, want %q", i, names(got.logical[i]),
 				names(want.logical[i]))
+		}
+		if g.Stub && g.Note != "" { // the JVM's code at PC, and why it is not known what that executes
+			continue
 		}
 		if n := names(got.logical[i]); len(n) > 0 && !g.Unsure && !isLess(n, names(want.logical[i])) {
 			return fmt.Sprintf("frame %d is %q, want %q", i, n, names(want.logical[i]))

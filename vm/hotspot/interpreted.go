@@ -70,7 +70,11 @@ func (s *step) builtFrame() (regs.Registers, error) {
 		return regs.Registers{}, f.Err
 	}
 	if s.r.port.resetsSP {
-		if ra, err := s.link(s.fp + wordSize); err == nil && s.j.interprets(ra) {
+		ra, err := s.link(s.fp + wordSize)
+		if err != nil {
+			return regs.Registers{}, err
+		}
+		if s.j.interprets(ra) {
 			sender = s.fp + 2*wordSize
 		}
 	}

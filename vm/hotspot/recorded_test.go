@@ -69,9 +69,12 @@ func open(t testing.TB, prefix string, each func(name string, p *process)) {
 	}
 }
 
+// port is that of the machine on which p was recorded.
+func (p *process) port() *port { return portOf(p.Threads[0].Arch.Machine) }
+
 // begin is a Runtime of p that reads live.
 func (p *process) begin(live mem.Reader) *Runtime {
-	r := newRuntime(&onAMD64, nil, func(name string) (mem.Addr, bool) { a, ok := p.symbols[name]; return a, ok },
+	r := newRuntime(p.port(), nil, func(name string) (mem.Addr, bool) { a, ok := p.symbols[name]; return a, ok },
 		module.Image{Memory: live, Budget: p.budget})
 	r.Mapped(p.set)
 	p.runtime.Runtime = r
@@ -132,6 +135,31 @@ func TestRecorded(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRecordedARM64: wherever a thread was stopped that was stepped in an emulated arm64, in the interpreter, in what C1
+// and C2 made, in stubs, and in exceptions on their way, it has the callers that it can have. Each thread of these
+// recordings is another instruction of one thread, with OpenJDK 17 and 21 of Debian.
+func TestRecordedARM64(t *testing.T) {
+	for prefix, want := range map[string][]string{
+		"arm64-throws": {"Throws.main", "Throws.rounds", "Throws.work"},
+		"arm64-casts":  {"Casts.main", "Casts.rounds", "Casts.work"},
+		"arm64-chaos":  {"Chaos.main", "Chaos.loop", "Chaos.f1", "Chaos.f2", "Chaos.f3", "Chaos.f4"},
+	} {
+		open(t, prefix, func(name string, p *process) {
+			for i, s := range p.stacks(p.begin(p.running), p.running, same) {
+				got := s.java()
+				slices.Reverse(got)
+				if n := min(len(got), len(want)); n == 0 || !slices.Equal(got[:n], want[:n]) {
+					pc, _ := p.Threads[i].Registers.PC()
+					t.Errorf("%s: at %#x outermost first %q, want %q: %v", name, uint64(pc), got, want, s.Err)
+				}
+			}
+			if len(p.Threads) < 30 {
+				t.Errorf("%s: %d places alone", name, len(p.Threads))
+			}
+		})
+	}
 }
 
 // TestNear: what is known of the nearest place alone is marked, and only of code that was interrupted.
