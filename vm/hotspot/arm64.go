@@ -193,6 +193,15 @@ func (s *step) byRow(row *cfi.Row) (regs.Registers, error) {
 				return err
 			}
 			v, known = w, true
+		case cfi.Expression:
+			base, off := savedAt(rule.Expr)
+			if sp, ok := s.now.Get(base); ok {
+				w, err := s.v.Word(mem.Addr(int64(sp) + off))
+				if err != nil {
+					return err
+				}
+				v, known = w, true
+			}
 		}
 		if known {
 			next.Set(reg, v)
@@ -222,6 +231,16 @@ func (s *step) byRow(row *cfi.Row) (regs.Registers, error) {
 	next.Set(regs.ARM64PC, uint64(ra))
 	next.Set(regs.ARM64SP, uint64(cfa))
 	return next, nil
+}
+
+// savedAt reads the expression by which a row of code/arm64 says where a register is saved: DW_OP_breg and how far from
+// that. Others give a register that is never known.
+func savedAt(expr []byte) (base regs.Reg, off int64) {
+	const breg0, short = 0x70, 0x40
+	if len(expr) != 2 || expr[0] < breg0 || expr[0] >= breg0+32 || expr[1] >= 2*short {
+		return regs.NoReg, 0
+	}
+	return regs.Reg(expr[0] - breg0), int64(expr[1]&(short-1)) - int64(expr[1]&short)
 }
 
 // leadsTo reports whether ra is in code of the JVM: what it made, or its own.

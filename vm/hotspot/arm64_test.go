@@ -2,9 +2,11 @@ package hotspot
 
 import (
 	"testing"
+
+	"github.com/fpstack/fpstack/regs"
 )
 
-// Code of OpenJDK 17.0.20 and 25 for arm64, as it was read from processes: testdata of what decides where a frame is.
+// Code of OpenJDK 17.0.19 and 25.0.5 for arm64, as it was read from processes.
 var (
 	// Of a method that C1 compiled: a nop, the stack bang, sub sp, stp, and the barrier at its entry.
 	prologueARM64 = []uint32{0xd503201f, 0xd14053e9, 0xf900013f, 0xd10183ff, 0xa9057bfd, 0x18000128, 0xb9402389}
@@ -97,6 +99,21 @@ func TestPushedBefore(t *testing.T) {
 		"what a jump is before": {0xa9bf0fe4, 0x14000001}} {
 		if got := pushedBefore(code); got != 0 {
 			t.Errorf("behind %s %d bytes are pushed", name, got)
+		}
+	}
+}
+
+func TestSavedAt(t *testing.T) {
+	for _, row := range []struct {
+		expr []byte
+		base regs.Reg
+		off  int64
+	}{
+		{[]byte{0x8f, 0}, regs.ARM64SP, 0}, {[]byte{0x8d, 0x70}, regs.ARM64FP, -16}, {[]byte{0x8f, 0x3f}, regs.ARM64SP, 63},
+		{nil, regs.NoReg, 0}, {[]byte{0x8f, 0x80, 1}, regs.NoReg, 0}, {[]byte{0x8f, 0x80}, regs.NoReg, 0},
+	} {
+		if base, off := savedAt(row.expr); base != row.base || off != row.off {
+			t.Errorf("%x: %d and %d, want %d and %d", row.expr, base, off, row.base, row.off)
 		}
 	}
 }

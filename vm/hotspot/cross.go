@@ -69,7 +69,7 @@ func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader
 	if err != nil {
 		return unwind.Crossing{}, fmt.Errorf("%v: %w", r, err)
 	}
-	if sp, _ := next.SP(); sp <= s.sp && !s.interrupted || sp < s.sp || sp-s.sp > maxFrame {
+	if sp, _ := next.SP(); sp == s.sp && !s.interrupted && !s.act.entry || sp < s.sp || sp-s.sp > maxFrame {
 		return unwind.Crossing{}, fmt.Errorf("%v: %w", r, errStack)
 	}
 	return unwind.Crossing{Registers: next}, nil

@@ -137,8 +137,8 @@ func TestRecorded(t *testing.T) {
 	})
 }
 
-// TestRecordedARM64: wherever a thread was stopped that was stepped in an emulated arm64, in the interpreter, in what C1
-// and C2 made, in stubs, and in exceptions on their way, it has the callers that it can have. Each thread of these
+// TestRecordedARM64: wherever a thread was stopped that was stepped in an emulated arm64, in the interpreter, in what
+// C1 and C2 made, in stubs, and in exceptions on their way, it has the callers that it can have. Each thread of these
 // recordings is another instruction of one thread, with OpenJDK 17 and 21 of Debian.
 func TestRecordedARM64(t *testing.T) {
 	for prefix, want := range map[string][]string{
