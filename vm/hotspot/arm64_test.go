@@ -110,7 +110,8 @@ func TestSavedAt(t *testing.T) {
 		off  int64
 	}{
 		{[]byte{0x8f, 0}, regs.ARM64SP, 0}, {[]byte{0x8d, 0x70}, regs.ARM64FP, -16},
-		{[]byte{0x8f, 0x3f}, regs.ARM64SP, 63}, {nil, regs.NoReg, 0}, {[]byte{0x8f, 0x80, 1}, regs.NoReg, 0}, {[]byte{0x8f, 0x80}, regs.NoReg, 0},
+		{[]byte{0x8f, 0x3f}, regs.ARM64SP, 63},
+		{nil, regs.NoReg, 0}, {[]byte{0x8f, 0x80, 1}, regs.NoReg, 0}, {[]byte{0x8f, 0x80}, regs.NoReg, 0},
 	} {
 		if base, off := savedAt(row.expr); base != row.base || off != row.off {
 			t.Errorf("%x: %d and %d, want %d and %d", row.expr, base, off, row.base, row.off)
