@@ -127,17 +127,18 @@ func (r *Runtime) readHeader(v *view.View, c *code, pc mem.Addr) error {
 	if n == 0 || n > maxInfos {
 		return fmt.Errorf("its code header says that it has %d functions", n)
 	}
-	list, ok := v.Bytes(c.header+mem.Addr(l.headerInfo), int(n*unwindcode.FunctionSize))
+	port, rel := r.o.port, uint64(pc-c.base)
+	list, ok := v.Bytes(c.header+mem.Addr(l.headerInfo), int(n)*port.functionSize)
 	if !ok {
 		return v.Fault()
 	}
-	rel, found := uint64(pc-c.base), false
-	for ; len(list) > 0; list = list[unwindcode.FunctionSize:] {
-		if x := unwindcode.ParseFunction(list); uint64(x.Begin) <= rel && rel < uint64(x.End) {
-			c.function, found = x, true
-		}
+	if c.function, ok = port.holding(list, rel); !ok {
+		return errNoInfo
 	}
-	if !found {
+	if err := port.end(v, c.base, &c.function); err != nil {
+		return err
+	}
+	if rel >= uint64(c.function.End) {
 		return errNoInfo
 	}
 	class, err := r.classOf(v, c.desc)

@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/coreclr/unwindcode"
 )
@@ -13,8 +12,8 @@ import (
 const (
 	maxCopied   = 96 // places in code
 	codeAtPC    = 32
-	linearBack  = 64 // bytes of a linear nibble map before a place: 4 KB of code
-	headerBytes = 36 + 8*unwindcode.FunctionSize
+	linearBack  = 64      // bytes of a linear nibble map before a place: 4 KB of code
+	headerBytes = 36 + 96 // with some RUNTIME_FUNCTIONs
 	infoBytes   = 48
 	methodBytes = 48
 	nameBytes   = 128
@@ -27,7 +26,7 @@ const (
 // never frees is copied the first time alone: it is what it was then.
 func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	s := r.sections.Load()
-	if t.Arch != regs.AMD64 || len(s.list) == 0 {
+	if t.Arch != r.o.port.arch || len(s.list) == 0 {
 		return
 	}
 	var w wanted
@@ -57,7 +56,7 @@ type wanted struct {
 	section   [maxCopied]*section
 	header    [maxCopied]mem.Addr
 	desc      [maxCopied]mem.Addr // then its chunk, its type, its module
-	function  [maxCopied]mem.Span[mem.Addr]
+	function  [maxCopied]unwindcode.Function
 	settled   [maxCopied]bool // nothing more is needed of it
 	requests  [3 * maxCopied]snapshot.Want
 	asked     int
@@ -196,7 +195,7 @@ func (w *wanted) copyMethods(r *Runtime, f *snapshot.Fetcher) {
 		if w.settled[i] = !ok; ok {
 			w.desc[i] = mem.Addr(desc)
 			w.ask(w.desc[i], methodBytes)
-			w.askInfo(i, l, f)
+			w.askInfo(i, r, f)
 		}
 	}
 	w.fetch(f)
@@ -218,7 +217,8 @@ func (w *wanted) copyMethods(r *Runtime, f *snapshot.Fetcher) {
 		w.desc[i] -= mem.Addr(b[l.methodIndex])*mem.Addr(l.methodAlignment) + mem.Addr(l.chunkSize) // its chunk
 		w.ask(w.desc[i], int(l.chunkSize))
 		if w.settled[i] = !w.section[i].mayBeFreed(); w.settled[i] {
-			r.known.add(w.at[i], w.function[i].Start, w.function[i].End)
+			start, end := w.span(i, r.o.port, f)
+			r.known.add(w.at[i], start, end)
 		} else if l.headerDebugInfo != unknown {
 			debug, _ := f.Word(w.header[i] + mem.Addr(l.headerDebugInfo))
 			w.ask(mem.Addr(debug), debugBytes)
@@ -251,24 +251,32 @@ func (l *layout) moduleBytes() int {
 }
 
 // askInfo asks for the unwind information of the function that holds place i.
-func (w *wanted) askInfo(i int, l *layout, f *snapshot.Fetcher) {
+func (w *wanted) askInfo(i int, r *Runtime, f *snapshot.Fetcher) {
+	l, port := r.layout, r.o.port
 	count, ok := f.Bytes(w.header[i]+mem.Addr(l.headerInfos), 4)
 	if !ok {
 		return
 	}
+	n := min(int(order.Uint32(count)), (headerBytes-int(l.headerInfo))/port.functionSize)
+	list, _ := f.Bytes(w.header[i]+mem.Addr(l.headerInfo), n*port.functionSize)
 	base := w.section[i].start
-	for k := range mem.Addr(min(order.Uint32(count), maxInfos)) {
-		b, ok := f.Bytes(w.header[i]+mem.Addr(l.headerInfo)+k*unwindcode.FunctionSize, unwindcode.FunctionSize)
-		if !ok {
-			return
-		}
-		x := unwindcode.ParseFunction(b)
-		if rel := uint64(w.at[i] - base); uint64(x.Begin) <= rel && rel < uint64(x.End) {
-			w.function[i] = mem.Span[mem.Addr]{Start: base + mem.Addr(x.Begin), End: base + mem.Addr(x.End)}
-			w.ask(base+mem.Addr(x.Info), infoBytes)
-			return
+	x, ok := port.holding(list, uint64(w.at[i]-base))
+	if !ok {
+		return
+	}
+	w.function[i] = x
+	w.ask(base+mem.Addr(x.Info), infoBytes)
+}
+
+// span is the code of the function that holds place i, of no size where what was copied does not say it.
+func (w *wanted) span(i int, port *port, f *snapshot.Fetcher) (start, end mem.Addr) {
+	x, base := w.function[i], w.section[i].start
+	if port.sized != nil {
+		if head, ok := f.Bytes(base+mem.Addr(x.Info), port.headSize); !ok || port.sized(&x, head) != nil {
+			return 0, 0
 		}
 	}
+	return base + mem.Addr(x.Begin), base + mem.Addr(x.End)
 }
 
 // known are places in code that the runtime never frees: which code is there, whoever looks later sees too. It is

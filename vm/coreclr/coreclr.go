@@ -7,8 +7,8 @@
 // arguments. From .NET 10 on the runtime describes these structures itself (its data contracts); for those before
 // there are tables of offsets.
 //
-// It works for x86-64. Programs that were compiled ahead of time as a whole (NativeAOT) are native code: this package
-// tells them ([AheadOfTime]), and reads nothing of them.
+// It works for x86-64 and arm64. Programs that were compiled ahead of time as a whole (NativeAOT) are native code: this
+// package tells them ([AheadOfTime]), and reads nothing of them.
 //
 // Sources: docs/design/datacontracts and src/coreclr of dotnet/runtime, versions 8.0 to 10.0.
 package coreclr

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/vm/coreclr/unwindcode"
 	"github.com/fpstack/fpstack/vm/view"
 )
 
@@ -110,7 +109,7 @@ func (l *lister) image(s *section) error {
 	if im.err != nil {
 		return im.err
 	}
-	b := make([]byte, im.count*unwindcode.FunctionSize)
+	b := make([]byte, im.count*im.port.functionSize)
 	if !l.r.budget.Hold(int64(len(b))) {
 		return l.r.budget.Refusal()
 	}
@@ -119,13 +118,16 @@ func (l *lister) image(s *section) error {
 	if _, err := v.ReadMem(b, im.functions); err != nil {
 		return err
 	}
-	for ; len(b) > 0 && l.another(); b = b[unwindcode.FunctionSize:] {
-		f := unwindcode.ParseFunction(b)
+	for ; len(b) > 0 && l.another(); b = b[im.port.functionSize:] {
+		f := im.port.function(b)
 		desc, found, err := mapped(v, im.entries, l.r.layout.hashMask, uint64(s.start)+uint64(f.Begin))
 		if err != nil {
 			return err
 		}
 		if found {
+			if err := im.port.end(v, s.start, &f); err != nil {
+				return err
+			}
 			c := &code{section: *s, kind: R2RCode, base: s.start, start: s.start + mem.Addr(f.Begin), function: f,
 				desc: mem.Addr(desc)}
 			if c.class, err = l.r.classOf(v, c.desc); err != nil {

@@ -69,7 +69,7 @@ func FuzzMemory(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newRuntime(&object{version: version}, drawnStart, l, module.Image{Memory: d})
+		r := newRuntime(&object{port: &onAMD64, version: version}, drawnStart, l, module.Image{Memory: d})
 		r.table = maps.NewTable([]maps.Mapping{{Start: drawnStart, End: drawnStart + drawnSize,
 			Perm: maps.Read | maps.Exec}})
 		stack := make([]byte, 4096)

@@ -207,7 +207,7 @@ func TestTypeOfItself(t *testing.T) {
 		put(own+i*wordSize, uint64(table))
 	}
 	m := mem.NewOverlay(nil, mem.Range{Start: table, Data: b})
-	r := newRuntime(&object{}, 0, l, module.Image{Memory: m})
+	r := newRuntime(&object{port: &onAMD64}, 0, l, module.Image{Memory: m})
 	r.begin(m)
 	typ := r.typeOf(&r.walk, table, maxTypeDepth)
 	if r.types > 8*64+maxTypes {

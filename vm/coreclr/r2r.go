@@ -20,6 +20,7 @@ type r2rImage struct {
 	count     int
 	// entries leads from where a method begins to its MethodDesc: a HashMap. 0: not known.
 	entries mem.Addr
+	port    *port
 	thunks  section // of calls that load a method first; of no size if there are none
 	header  *readytorun.Image
 	err     error // why all this is not known
@@ -53,7 +54,7 @@ func (r *Runtime) imageOf(s *section) *r2rImage {
 // readImage reads the image of the module of s. What offsets do not say is found by its shape.
 func (r *Runtime) readImage(im *r2rImage, s *section) {
 	v := &r.lasting
-	*im = r2rImage{base: s.start, retry: im.retry}
+	*im = r2rImage{base: s.start, port: r.o.port, retry: im.retry}
 	f := v.Fields(s.module)
 	if info := f.Addr(r.layout.moduleR2R); f.Err == nil {
 		f.Err = im.read(v, r.layout, info)
@@ -94,20 +95,30 @@ func (im *r2rImage) plausible(v *view.View, s *section) bool {
 	if im.count <= 0 || im.count > maxFunctions || im.functions < s.start || im.functions >= s.end {
 		return false
 	}
-	first, err := im.function(v, 0)
-	last, err2 := im.function(v, im.count-1)
+	first, err := im.whole(v, 0)
+	last, err2 := im.whole(v, im.count-1)
 	size := uint64(s.end - s.start)
 	return err == nil && err2 == nil && first.Begin < first.End && first.Begin <= last.Begin &&
 		uint64(last.End) <= size && uint64(last.Info) < size
 }
 
-// function reads number i.
+// function reads number i, whose end may not be known by that.
 func (im *r2rImage) function(v *view.View, i int) (unwindcode.Function, error) {
-	b, ok := v.Bytes(im.functions+mem.Addr(i)*unwindcode.FunctionSize, unwindcode.FunctionSize)
+	size := im.port.functionSize
+	b, ok := v.Bytes(im.functions+mem.Addr(i*size), size)
 	if !ok {
 		return unwindcode.Function{}, v.Fault()
 	}
-	return unwindcode.ParseFunction(b), nil
+	return im.port.function(b), nil
+}
+
+// whole reads number i with its end.
+func (im *r2rImage) whole(v *view.View, i int) (unwindcode.Function, error) {
+	f, err := im.function(v, i)
+	if err == nil {
+		err = im.port.end(v, im.base, &f)
+	}
+	return f, err
 }
 
 // index finds the function that holds the offset rel, the last that begins at or before it.
@@ -141,7 +152,7 @@ func (r *Runtime) precompiled(s *section, pc mem.Addr) (*code, error) {
 		return nil, err
 	}
 	c := &code{section: *s, kind: R2RCode, base: s.start, entry: i}
-	if c.function, err = im.function(v, i); err != nil {
+	if c.function, err = im.whole(v, i); err != nil {
 		return nil, err
 	}
 	if pc-s.start >= mem.Addr(c.function.End) {
@@ -183,6 +194,9 @@ func (r *Runtime) findEntry(v *view.View, im *r2rImage, c *code) error {
 		}
 		c.start, c.desc, c.entry, c.class, c.cold = at, mem.Addr(desc), i, class, cold
 		if cold {
+			if err := im.port.end(v, im.base, &f); err != nil {
+				return err
+			}
 			c.shift = mem.Addr(f.End - f.Begin)
 		}
 		return nil
@@ -252,7 +266,7 @@ func (r *Runtime) imageByShape(im *r2rImage, s *section) error {
 		return err
 	}
 	part, _ := im.header.Section(readytorun.RuntimeFunctions)
-	im.functions, im.count, im.entries = s.start+mem.Addr(part.RVA), int(part.Size/unwindcode.FunctionSize), 0
+	im.functions, im.count, im.entries = s.start+mem.Addr(part.RVA), int(part.Size)/im.port.functionSize, 0
 	if !im.plausible(v, s) {
 		return errors.New("its table of functions was not found")
 	}

@@ -71,7 +71,7 @@ func TestPrecompiledPlaces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := newRuntime(&object{}, 0, l, module.Image{Memory: memory})
+			r := newRuntime(&object{port: &onAMD64}, 0, l, module.Image{Memory: memory})
 			s := section{start: base, end: base + 1<<20, module: 1}
 			header, err := headerAt(&r.lasting, base)
 			if err != nil {

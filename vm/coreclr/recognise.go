@@ -2,7 +2,6 @@ package coreclr
 
 import (
 	"bytes"
-	"debug/elf"
 	"fmt"
 	"strconv"
 
@@ -24,6 +23,7 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Min
 // object is what an ELF object that holds CoreCLR exports.
 type object struct {
 	m           *module.Module
+	port        *port
 	table       module.Vaddr // of g_dacTable
 	contract    module.Vaddr // of the contract descriptor, if hasContract
 	hasContract bool
@@ -33,14 +33,15 @@ type object struct {
 // recognise returns what m exports if it holds CoreCLR, nil if it does not. A program that was compiled ahead of time
 // may have the descriptor, and has no table for the debugger.
 func recognise(m *module.Module) *object {
-	if m.Machine() != uint16(elf.EM_X86_64) {
+	port := portOf(m)
+	if port == nil {
 		return nil
 	}
 	names := symbol.OpenDynamic(m)
 	if names == nil {
 		return nil
 	}
-	o := &object{m: m}
+	o := &object{m: m, port: port}
 	var ok bool
 	if o.table, _, ok = names.Lookup(dacTable); !ok {
 		return nil

@@ -236,7 +236,7 @@ func walkerIn(t testing.TB, shot *snapshot.Snapshot, want *told, image module.Im
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRuntime(&object{version: want.version}, want.slots, l, image)
+	r := newRuntime(&object{port: &onAMD64, version: want.version}, want.slots, l, image)
 	r.Mapped(set)
 	w := unwind.NewWalker(set, nil)
 	w.Use(alone{r})

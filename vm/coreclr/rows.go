@@ -9,7 +9,6 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/unwind/cfi"
-	"github.com/fpstack/fpstack/vm/coreclr/unwindcode"
 	"github.com/fpstack/fpstack/vm/sites"
 	"github.com/fpstack/fpstack/vm/view"
 	"github.com/fpstack/fpstack/work"
@@ -95,7 +94,7 @@ func (r *Runtime) print(c *code, pc mem.Addr) (uint64, error) {
 	}
 	var h maphash.Hash
 	h.SetSeed(r.codes.seed)
-	h.Write(r.info(c, c.function.Info, unwindcode.MaxInfo))
+	h.Write(r.info(c, c.function.Info, r.o.port.maxInfo))
 	if r.walk.Held(pc, codeAtPC) { // it is the innermost
 		b, _ := r.walk.Bytes(pc, codeAtPC)
 		h.Write(b)
@@ -186,33 +185,28 @@ func (r *Runtime) Row(_ unwind.Region, pc mem.Addr, interrupted bool) (*cfi.Row,
 		if !interrupted {
 			return nil, false, nil
 		}
-		row, err := r.stubRow(pc)
+		row, err := r.o.port.stub(r, pc)
 		return row, row != nil, err
 	}
-	start, end := c.span()
-	at, size := uint32(pc-start), uint32(end-start)
-	var row *cfi.Row
-	if interrupted && at > 0 {
-		n := int(min(unwindcode.MaxEpilogue, size-at))
-		b, ok := r.walk.Bytes(pc, n)
-		if !ok {
-			b, ok = r.viewOf(c).Bytes(pc, n)
-		}
-		if !ok { // an epilogue has another row
-			return nil, false, r.viewOf(c).Fault()
-		}
-		if found, ok := unwindcode.Epilogue(b, at, size); ok {
-			row = found
-		}
-	}
-	if row == nil {
-		info := func(offset uint32, n int) []byte { return r.info(c, offset, n) }
-		if row, err = unwindcode.Row(c.function, at, info); err != nil {
-			return nil, false, err
-		}
+	start, _ := c.span()
+	row, err := r.o.port.row(r, c, uint32(pc-start), interrupted)
+	if err != nil {
+		return nil, false, err
 	}
 	row.Start, row.End = uint64(pc), uint64(pc)+1
 	return row, true, nil
+}
+
+// text reads n bytes of code at a, a place in c.
+func (r *Runtime) text(c *code, a mem.Addr, n int) ([]byte, error) {
+	b, ok := r.walk.Bytes(a, n)
+	if !ok {
+		b, ok = r.viewOf(c).Bytes(a, n)
+	}
+	if !ok {
+		return nil, r.viewOf(c).Fault()
+	}
+	return bytes.Clone(b), nil
 }
 
 // viewOf is what has the code of c and what belongs to it: of precompiled code the image.
@@ -226,12 +220,11 @@ func (r *Runtime) viewOf(c *code) *view.View {
 // info reads up to n bytes of the unwind information at an offset from the base of c, nil if they cannot be read.
 func (r *Runtime) info(c *code, offset uint32, n int) []byte {
 	v, at := r.viewOf(c), c.base+mem.Addr(offset)
-	const head = 4
-	b, ok := v.Bytes(at, head)
+	b, ok := v.Bytes(at, r.o.port.headSize)
 	if !ok {
 		return nil
 	}
-	if b, ok = v.Bytes(at, min(n, unwindcode.InfoSize(b))); !ok {
+	if b, ok = v.Bytes(at, min(n, r.o.port.infoSize(b))); !ok {
 		return nil
 	}
 	return bytes.Clone(b)

@@ -85,7 +85,8 @@ func TestReplacedReturn(t *testing.T) {
 	put(threads+int(l.threadOSID), 812)
 	put(threads+0x240, code+0x44)
 	put(threads+0x248, slot)
-	r := newRuntime(&object{}, 0, l, module.Image{Memory: mem.NewOverlay(nil, mem.Range{Start: store, Data: b})})
+	r := newRuntime(&object{port: &onAMD64}, 0, l, module.Image{Memory: mem.NewOverlay(nil,
+		mem.Range{Start: store, Data: b})})
 	r.sections.Store(&sections{list: []section{{start: code, end: code + 0x100}}, low: code, high: code + 0x100})
 	r.trip = parseTrip([]byte(trip9))
 	r.trip.start = 0x5000

@@ -21,7 +21,7 @@ func TestSamePlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRuntime(&object{}, 0, l, module.Image{Memory: mem.NewOverlay(nil)})
+	r := newRuntime(&object{port: &onAMD64}, 0, l, module.Image{Memory: mem.NewOverlay(nil)})
 	first := func() Method {
 		m := Module{Addr: 0x5000, Metadata: 0x9000}
 		return Method{Desc: 0x1000, Start: 0x2000, Token: methodTokens | 7, Module: m,
@@ -170,7 +170,7 @@ func TestLargeStack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRuntime(&object{}, 0, l, module.Image{Memory: mem.NewOverlay(nil)})
+	r := newRuntime(&object{port: &onAMD64}, 0, l, module.Image{Memory: mem.NewOverlay(nil)})
 	one := section{start: code, end: code + 1<<24, flags: codeHeap}
 	one.heap.start, one.heap.base = code, code
 	r.sections.Store(&sections{list: []section{one}, low: code, high: one.end})
@@ -214,7 +214,7 @@ func TestManyTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRuntime(&object{}, 0, l, module.Image{Memory: mem.NewOverlay(nil)})
+	r := newRuntime(&object{port: &onAMD64}, 0, l, module.Image{Memory: mem.NewOverlay(nil)})
 	table := make([]byte, tableBytes)
 	n, m := shapes(t, nil)
 	for row, want := range map[uint16]uint32{7: typeTokens | 7, 65534: typeTokens | 65534, overflow: 0} {

@@ -45,6 +45,9 @@ const (
 	setFrameLarge    = 11
 )
 
+// HeadSize is how many bytes of an UNWIND_INFO say how long it is.
+const HeadSize = headerSize
+
 const (
 	headerSize = 4
 	flagChain  = 4 // UNW_FLAG_CHAININFO

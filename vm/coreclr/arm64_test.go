@@ -1,0 +1,174 @@
+package coreclr
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/fpstack/fpstack/maps/module"
+	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/snapshot"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/unwind/cfi"
+	"github.com/fpstack/fpstack/vm/coreclr/unwindcode"
+	"github.com/fpstack/fpstack/vm/view"
+)
+
+// tripWords is the function that stops threads as 10.0.12 has it for arm64.
+var tripWords = []uint32{0xa9b47bfd, 0x910003fd, 0xa90153f3, 0xa9025bf5, 0xa90363f7, 0xa9046bf9, 0xa90573fb, 0xa90607e0,
+	0xf9003be2, 0xad0407e0, 0xad050fe2, 0x910003e0, 0x97fcb4db, 0xa94607e0, 0xf9403be2, 0xad4407e0, 0xad450fe2,
+	0xa94153f3, 0xa9425bf5, 0xa94363f7, 0xa9446bf9, 0xa94573fb, 0xa8cc7bfd, 0xd65f03c0}
+
+func codeOf(words []uint32) []byte {
+	var b []byte
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	return b
+}
+
+// TestTripARM64: before the call the true return address is not on the stack; behind it the frame has it, and all
+// registers of the caller, until it is gone.
+func TestTripARM64(t *testing.T) {
+	before := []uint32{0xd65f03c0, 0xa9bf7bfd, 0xd65f03c0} // of other functions, one of which begins in the same way
+	code := codeOf(append(before, tripWords...))
+	for at := range len(code) {
+		x, begin := tripARM64(code, at)
+		if in := at >= len(before)*instruction; in != (x != nil && begin == len(before)*instruction) {
+			t.Fatalf("at %#x: %+v, from %#x on", at, x, begin)
+		}
+	}
+	x := parseTripARM64(codeOf(tripWords))
+	if x.call != 13*instruction || len(x.depth) != len(tripWords)*instruction {
+		t.Fatalf("%+v", x)
+	}
+	for at := range mem.Addr(x.call) {
+		if x.row(at, true) != nil {
+			t.Errorf("interrupted at %#x it has a row", at)
+		}
+	}
+	for i := x.call / instruction; i < len(tripWords)-1; i++ {
+		row := x.row(mem.Addr(i*instruction), true)
+		if row.CFA.N != 192 || row.RA.N != -184 || row.Rule(29).N != -192 || row.Rule(19).N != -176 ||
+			row.Rule(28).N != -104 || row.RAReg != uint64(regs.ARM64LR) {
+			t.Errorf("at instruction %d: %+v", i, row)
+		}
+	}
+	last := x.row(mem.Addr(len(x.depth)-instruction), true)
+	if last.CFA.N != 0 || last.RA.Kind != cfi.Unspecified || len(last.Regs) != 0 {
+		t.Errorf("where it returns: %+v", last)
+	}
+	for name, words := range map[string][]uint32{
+		"nothing": nil, "its beginning": tripWords[:14],
+		"another frame":   append([]uint32{0xa9bf7bfd}, tripWords[1:]...),
+		"no call":         append(append([]uint32{}, tripWords[:12]...), tripWords[13:]...),
+		"keeps no result": append(append([]uint32{}, tripWords[:7]...), tripWords[8:]...),
+	} {
+		if x := parseTripARM64(codeOf(words)); x != nil {
+			t.Errorf("%s is taken for it", name)
+		}
+	}
+}
+
+// TestReplacedReturnARM64: the place of the replaced return address is somewhere in the frame that has returned; from
+// its second instruction on the caller's x29 is on the stack alone.
+func TestReplacedReturnARM64(t *testing.T) {
+	const store, threads, code, slot, sp = 0x10000, 0x20000, 0x30000, 0x38f48, 0x39000
+	b := make([]byte, 0x30000)
+	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(b[at-store:], v) }
+	l, err := layoutOf(Version{10, 0, 12}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.threadStore = variable{at: store}
+	put(store, store+0x100)
+	put(store+0x100+int(l.storeFirst), threads+uint64(l.threadLink))
+	put(threads+int(l.threadOSID), 812)
+	put(threads+0x230, 0x99) // is no managed code
+	put(threads+0x238, slot+8)
+	put(threads+0x240, code+0x44)
+	put(threads+0x248, slot)
+	put(sp-192, 0x39400)
+	r := newRuntime(&object{port: &onARM64}, 0, l, module.Image{Memory: mem.NewOverlay(nil,
+		mem.Range{Start: store, Data: b})})
+	r.sections.Store(&sections{list: []section{{start: code, end: code + 0x100}}, low: code, high: code + 0x100})
+	x := parseTripARM64(codeOf(tripWords))
+	x.start = 0x5000
+	for _, c := range []struct {
+		name   string
+		tid    int
+		pc, sp mem.Addr
+		fp     uint64 // 0: declined
+	}{
+		{"returns to its beginning", 812, 0x5000, sp, 0x39800},
+		{"has made its frame", 812, 0x5004, sp - 192, 0x39400},
+		{"is about to call", 812, 0x5030, sp - 192, 0x39400},
+		{"is another thread", 813, 0x5000, sp, 0},
+		{"was replaced elsewhere", 812, 0x5000, slot - 0x100, 0},
+	} {
+		r.Start(&snapshot.Thread{TID: c.tid}, r.live)
+		rs := regs.New(regs.ARM64)
+		rs.Set(regs.ARM64SP, uint64(c.sp))
+		rs.Set(regs.ARM64FP, 0x39800)
+		rs.Set(regs.ARM64LR, uint64(x.start))
+		got, err := r.crossTrip(x, &unwind.Frame{PC: c.pc, Interrupted: true}, &rs, r.live)
+		if c.fp == 0 {
+			if err == nil {
+				t.Errorf("%s: %+v", c.name, got)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		pc, _ := got.Registers.PC()
+		fp, _ := got.Registers.FP()
+		above, _ := got.Registers.SP()
+		if _, known := got.Registers.Get(regs.ARM64LR); pc != code+0x44 || above != sp ||
+			uint64(fp) != c.fp || known {
+			t.Errorf("%s: PC %#x, SP %#x, x29 %#x, x30 known: %t", c.name, uint64(pc), uint64(above), uint64(fp), known)
+		}
+	}
+}
+
+// TestFunctionEnds: where a function of arm64 ends its record says; where that is none, it is not known.
+func TestFunctionEnds(t *testing.T) {
+	const base = 0x1000
+	memory := mem.NewOverlay(nil, mem.Range{Start: base, Data: codeOf([]uint32{0x08400005, 0xe4e48100, 0, 0})})
+	v := view.Over(nil, memory, nil)
+	list := codeOf([]uint32{0x40, 0, 0x100, 0, 0x80, 1}) // the second begins last
+	for _, c := range []struct {
+		rel   uint64
+		begin uint32
+		found bool
+		end   uint32 // 0: not known
+	}{{0x3f, 0, false, 0}, {0x40, 0x40, true, 0x54}, {0x80, 0x80, true, 0}, {0x1000, 0x100, true, 0x114}} {
+		f, found := onARM64.holding(list, c.rel)
+		if found != c.found || f.Begin != c.begin {
+			t.Errorf("%#x is in %+v, %t", c.rel, f, found)
+		}
+		if !found {
+			continue
+		}
+		if err := onARM64.end(&v, base, &f); f.End != c.end || (err == nil) != (c.end != 0) {
+			t.Errorf("%+v: %v, want its end at %#x", f, err, c.end)
+		}
+	}
+	f := unwindcode.Function{Begin: 1, End: 2, Info: 3}
+	if err := onAMD64.end(&v, base, &f); err != nil || f.End != 2 {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+func FuzzTripARM64(f *testing.F) {
+	f.Add(codeOf(tripWords), 0x40)
+	f.Fuzz(func(t *testing.T, b []byte, at int) {
+		if at < 0 || at >= len(b) {
+			return
+		}
+		if x, begin := tripARM64(b, at); x != nil && at >= begin && at-begin < len(x.depth) {
+			x.row(mem.Addr(at-begin), true)
+		}
+	})
+}
