@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux
 
 package dotnet
 
@@ -35,7 +35,7 @@ func linkedFolder(t *testing.T, from string) string {
 // otherVersion makes a folder with the runtime of 9.0.5 that says it is of version 7.0.5, which nobody reads.
 func otherVersion(t *testing.T) string {
 	t.Helper()
-	from, err := filepath.Abs(filepath.Join(fetched, "9.0.5"))
+	from, err := filepath.Abs(filepath.Join(fetched, library))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux
 
 package dotnet
 
@@ -118,7 +118,7 @@ func webLines(t *testing.T) map[string]int { return markedLines(t, "../../testda
 func startRequests(t *testing.T, n int, request string, functions ...string) (s *server, clients []net.Conn,
 	all string) {
 	t.Helper()
-	s = startHost(t, filepath.Join(fetched, "9.0.5"), own, nil, "web.dll", "--urls", "http://127.0.0.1:0",
+	s = startHost(t, filepath.Join(fetched, library), own, nil, "web.dll", "--urls", "http://127.0.0.1:0",
 		"--Logging:LogLevel:Default=None")
 	line, err := s.out.ReadString('\n')
 	address, ok := strings.CutPrefix(strings.TrimSpace(line), "http://")

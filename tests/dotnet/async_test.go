@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux
 
 package dotnet
 
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ var waitingChains = []string{
 // withSingle are the runtimes that waiting.cs is run in: also one that comes as a single file.
 func withSingle() []string { return append(folders(), single) }
 
-const single = "8.0.30"
+var single = map[bool]string{true: "10.0.9", false: "8.0.30"}[runtime.GOARCH == "arm64"]
 
 // startWaiters starts testdata/dotnet/waiting.cs in the runtime of a version.
 func startWaiters(t *testing.T, version string, arguments ...string) *server {

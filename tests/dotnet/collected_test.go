@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux
 
 package dotnet
 
@@ -18,7 +18,7 @@ func TestCollected(t *testing.T) {
 		stops = 5000
 	}
 	for _, version := range folders() {
-		if !*full && version != "9.0.5" {
+		if !*full && version != library {
 			continue
 		}
 		t.Run(version, func(t *testing.T) {

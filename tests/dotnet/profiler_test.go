@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux
 
 package dotnet
 
@@ -20,7 +20,7 @@ func TestProfiler(t *testing.T) {
 		if loaded {
 			environment = []string{"LD_PRELOAD=" + library}
 		}
-		s := startHost(t, filepath.Join(fetched, "9.0.5"), own, environment, "shapes.dll", "generic")
+		s := startHost(t, filepath.Join(fetched, library), own, environment, "shapes.dll", "generic")
 		s.Stacks(s.Stop(t))
 		err := s.Runtimes.Err()
 		if said := err != nil && strings.Contains(err.Error(), "libprofiler.so"); said != loaded {

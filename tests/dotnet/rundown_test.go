@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux
 
 package dotnet
 
@@ -221,7 +221,7 @@ func TestRundown(t *testing.T) {
 		least, busy = 5000, 20*time.Second
 	}
 	for _, version := range versions(t) {
-		if !*full && version != "9.0.5" {
+		if !*full && version != library {
 			continue
 		}
 		t.Run(version, func(t *testing.T) {

@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build linux
 
 package dotnet
 
@@ -81,7 +81,7 @@ var pooled = [][]at{
 // startOwn starts shapes.dll of that folder in the runtime of 9.0.5, as startShapes, with tiered compilation.
 func startOwn(t testing.TB, folder string, shapes ...string) *server {
 	t.Helper()
-	return startHost(t, filepath.Join(fetched, "9.0.5"), folder, nil, append([]string{"shapes.dll"}, shapes...)...)
+	return startHost(t, filepath.Join(fetched, library), folder, nil, append([]string{"shapes.dll"}, shapes...)...)
 }
 
 // stopUntil takes snapshots until each thread that should wait does: it has said so before the call that it waits in.
