@@ -178,7 +178,17 @@ namespace Known
 
 	static class Program
 	{
-		static void Main()
+		// With an argument it is the first thread, and says nothing: runtimes that were trimmed can do neither.
+		static void Main(string[] arguments)
+		{
+			if (arguments.Length == 0)
+				Start();
+			else
+				Chain.Run();
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		static void Start()
 		{
 			new Thread(Chain.Run, 1 << 20) { Name = "known", IsBackground = true }.Start();
 			Console.Write("ready\n");

@@ -148,10 +148,13 @@ func ownFrames(s *profile.Stack) []string {
 }
 
 // methodsOf are the methods of Shapes in a stack.
-func methodsOf(s *profile.Stack) []string {
+func methodsOf(s *profile.Stack) []string { return methodsIn(s, "Shapes.") }
+
+// methodsIn are the methods in a stack whose names begin so.
+func methodsIn(s *profile.Stack, prefix string) []string {
 	var out []string
 	for i := range s.Frames {
-		if f := &s.Frames[i]; f.Kind == profile.DotNet && strings.HasPrefix(f.Func, "Shapes.") {
+		if f := &s.Frames[i]; f.Kind == profile.DotNet && strings.HasPrefix(f.Func, prefix) {
 			out = append(out, f.Func)
 		}
 	}

@@ -34,6 +34,9 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	if t.Registers != nil {
 		pc, _ = t.Registers.PC()
 		sp, _ = t.Registers.SP()
+		if link, ok := t.Registers.Get(t.Arch.LR); ok { // a return address that may be nowhere else
+			w.add(r, s, mem.Addr(link)-1)
+		}
 	}
 	if x := s.find(pc); x != nil && (x.mayBeFreed() || x.flags&codeHeap == 0 || !r.known.has(pc)) {
 		behind := snapshot.Want{Addr: pc, Len: codeAtPC}
