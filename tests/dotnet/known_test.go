@@ -48,8 +48,12 @@ func TestKnown(t *testing.T) {
 					walked.Pause(i)
 					shot := s.Stop(t)
 					for k, stack := range s.Stacks(shot) {
-						if !thread(&shot.Threads[k]) {
+						th := &shot.Threads[k]
+						if !thread(th) {
 							continue
+						}
+						if f := s.Runtimes.ThreadFacts(shot)[th.TID]; i == 0 && (f.ID == 0 || th.TID == s.PID() && f.ID != 1) {
+							t.Errorf("the thread is number %d", f.ID)
 						}
 						why := outOfChain(&stack)
 						switch {
