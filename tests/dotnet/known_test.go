@@ -52,8 +52,8 @@ func TestKnown(t *testing.T) {
 						if !thread(th) {
 							continue
 						}
-						if f := s.Runtimes.ThreadFacts(shot)[th.TID]; i == 0 && (f.ID == 0 || th.TID == s.PID() && f.ID != 1) {
-							t.Errorf("the thread is number %d", f.ID)
+						if id := s.Runtimes.ThreadFacts(shot)[th.TID].ID; id == 0 || (id == 1) != (th.TID == s.PID()) {
+							t.Errorf("the thread is number %d", id)
 						}
 						why := outOfChain(&stack)
 						switch {

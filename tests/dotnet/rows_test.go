@@ -16,9 +16,9 @@ import (
 	"github.com/fpstack/fpstack/unwind/cfi"
 )
 
-// TestRows: at each place of methods that were compiled or prepared, all of known.cs and some of others, the row by the runtime's codes has the CFA and
-// the return address that the instructions on the way from the method's entry say. Methods that take over from others
-// (on-stack replacement) begin in the frame of those.
+// TestRows: at each place of methods that were compiled or prepared, all of known.cs and some of others, the row by the
+// runtime's codes has the CFA and the return address that the instructions on the way from the method's entry say.
+// Methods that take over from others (on-stack replacement) begin in the frame of those.
 func TestRows(t *testing.T) {
 	for _, version := range folders() {
 		for _, way := range []string{"", "DOTNET_TieredCompilation=0", "DOTNET_JITMinOpts=1"} {

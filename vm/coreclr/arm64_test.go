@@ -2,7 +2,9 @@ package coreclr
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -159,6 +161,44 @@ func TestFunctionEnds(t *testing.T) {
 	if err := onAMD64.end(&v, base, &f); err != nil || f.End != 2 {
 		t.Errorf("%+v, %v", f, err)
 	}
+}
+
+// TestLinkIsCopied: of a return address that is in x30 alone the method is copied in the stop.
+func TestLinkIsCopied(t *testing.T) {
+	const code, nibbles = 0x10000000, 0x5000
+	l, err := layoutOf(Version{10, 0, 12}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRuntime(&object{port: &onARM64}, 0, l, module.Image{Memory: mem.NewOverlay(nil)})
+	one := section{start: code, end: code + 1<<24, flags: codeHeap}
+	one.heap.start, one.heap.base, one.heap.nibbles = code, code, nibbles
+	r.sections.Store(&sections{list: []section{one}, low: code, high: one.end})
+	for link, want := range map[uint64]bool{code + 0x1004: true, code - 0x1000: false} {
+		rs := regs.New(regs.ARM64)
+		rs.Set(regs.ARM64PC, 0x7000)
+		rs.Set(regs.ARM64SP, 0x1000)
+		rs.Set(regs.ARM64LR, link)
+		th := &snapshot.Thread{Arch: regs.ARM64, Registers: &rs, Stack: mem.Range{Start: 0x1000}}
+		f := snapshot.Fetcher{Budget: snapshot.Budget{Calls: 99, Ranges: 999, Bytes: 1 << 20, Time: time.Hour}}
+		f.Used = func() time.Duration { return 0 }
+		var asked pieces
+		f.Run([]snapshot.Copier{r}, th, &asked)
+		got := slices.ContainsFunc(asked, func(a mem.Addr) bool { return a >= nibbles && a < nibbles+0x1000 })
+		if got != want {
+			t.Errorf("with x30 %#x its nibble map is read: %t, want %t (%#x)", link, got, want, asked)
+		}
+	}
+}
+
+// pieces are the places that were read.
+type pieces []mem.Addr
+
+func (p *pieces) ReadPieces(list []snapshot.Piece) error {
+	for _, x := range list {
+		*p = append(*p, x.Addr)
+	}
+	return nil
 }
 
 func FuzzTripARM64(f *testing.F) {

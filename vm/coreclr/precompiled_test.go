@@ -52,8 +52,8 @@ func TestRealFunctions(t *testing.T) {
 	for name, f := range real {
 		record, text := bytesOf(t, f.record), bytesOf(t, f.code)
 		if int(xdata.Length(record)) != len(text) || xdata.Size(record) > len(record) {
-			t.Fatalf("%s: %d bytes of code, %d of record, want %d and %d at most", name, xdata.Length(record), xdata.Size(record),
-				len(text), len(record))
+			t.Fatalf("%s: %d bytes of code, %d of record, want %d and %d at most", name, xdata.Length(record),
+				xdata.Size(record), len(text), len(record))
 		}
 		code := arm64.Code{Start: base, Data: text}
 		for at := uint32(0); at < xdata.Length(record); at += instruction {
@@ -77,8 +77,8 @@ func TestRealFunctions(t *testing.T) {
 	}
 }
 
-// heldBy is a row as a line: what the caller's registers are found by, at a place in code. An epilogue has restored some
-// of those that are on the stack still: they are left out where code, from that place on, restores none of them.
+// heldBy is a row as a line: what the caller's registers are found by, at a place in code. An epilogue has restored
+// some of those that are on the stack still: they are left out where code, from that place on, restores none of them.
 func heldBy(r *cfi.Row, code []byte, at uint32) string {
 	base, n := r.CFA.Reg, r.CFA.N
 	if base == uint64(regs.ARM64FP) {

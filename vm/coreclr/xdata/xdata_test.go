@@ -115,8 +115,8 @@ func TestMalformed(t *testing.T) {
 func FuzzRow(f *testing.F) {
 	f.Add(made("\xe1\xe6\xc8\x04\x87"), uint32(8), []byte("\xfd\x7b\xbc\xa9"))
 	f.Add(made("\x81\x04"), uint32(4), []byte("\xff\x03\x01\xd1"))
-	f.Add(append(order.AppendUint32(nil, 9|2<<22|2<<27), "\x04\x00\x40\x00\x07\x00\x40\x00\xe1\x81\xe4\xe4\xe4\xe4\xe4\xe4"...),
-		uint32(16), []byte(nil))
+	f.Add(append(order.AppendUint32(nil, 9|2<<22|2<<27),
+		"\x04\x00\x40\x00\x07\x00\x40\x00\xe1\x81\xe4\xe4\xe4\xe4\xe4\xe4"...), uint32(16), []byte(nil))
 	f.Fuzz(func(t *testing.T, b []byte, at uint32, entry []byte) {
 		row, err := Row(b, at, entry, nil)
 		if err != nil {
