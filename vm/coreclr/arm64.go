@@ -14,6 +14,7 @@ import (
 // Encodings: Arm Architecture Reference Manual for A-profile, C6.2.
 var onARM64 = port{
 	arch:         regs.ARM64,
+	oldest:       10, // of 9 and 8 tables are known that were seen on x86-64 alone
 	functionSize: xdata.FunctionSize,
 	function: func(b []byte) unwindcode.Function {
 		f := xdata.ParseFunction(b)

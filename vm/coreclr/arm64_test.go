@@ -163,6 +163,16 @@ func TestFunctionEnds(t *testing.T) {
 	}
 }
 
+// TestUntriedVersions: tables of offsets are used on the machine alone that they were tried on.
+func TestUntriedVersions(t *testing.T) {
+	for major, want := range map[int][2]bool{8: {true, false}, 9: {true, false}, 10: {true, true}, 11: {true, true}} {
+		v := Version{major, 0, 0}
+		if got := [2]bool{onAMD64.knows(v), onARM64.knows(v)}; got != want {
+			t.Errorf("%v is known on amd64 and arm64: %t, want %t", v, got, want)
+		}
+	}
+}
+
 // TestLinkIsCopied: of a return address that is in x30 alone the method is copied in the stop.
 func TestLinkIsCopied(t *testing.T) {
 	const code, nibbles = 0x10000000, 0x5000

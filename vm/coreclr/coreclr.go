@@ -90,6 +90,9 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 		c, err = readContract(&v, m.Addr(o.contract))
 	}
 	l, unknown := layoutOf(o.version, c)
+	if unknown == nil && !o.port.knows(o.version) {
+		unknown = fmt.Errorf("version %v: %w on %s", o.version, errVersion, o.port.arch.Name)
+	}
 	if unknown != nil {
 		return nil, errors.Join(unknown, err)
 	}

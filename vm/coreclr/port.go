@@ -15,6 +15,8 @@ import (
 // runtime itself.
 type port struct {
 	arch *regs.Arch
+	// oldest is the first major version whose structures were tried there.
+	oldest int
 	// functionSize is how many bytes a RUNTIME_FUNCTION has; function reads one.
 	functionSize int
 	function     func(b []byte) unwindcode.Function
@@ -42,6 +44,9 @@ func portOf(m *module.Module) *port {
 	}
 	return nil
 }
+
+// knows reports whether structures of that version were tried there.
+func (p *port) knows(v Version) bool { return v.Major >= p.oldest }
 
 // holding is that one of functions, of which list has the entries, which begins last of those that begin at rel or
 // before it; false if none does. Where it ends may not be known yet.
