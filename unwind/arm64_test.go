@@ -169,3 +169,39 @@ func TestTablesOfCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestThreadBegins: a thread that a C library has just made has no caller, though x30 is what that of its maker was; its
+// maker has one. Of musl there is no table, and the function of the thread returns to it.
+func TestThreadBegins(t *testing.T) {
+	a := regs.ARM64
+	const svc = 0xd4000001
+	for _, tc := range []struct {
+		name  string
+		code  []uint32 // from 0x200 on
+		pc    uint64
+		x0    uint64
+		table bool
+		want  int // frames
+	}{
+		{"in the new thread", []uint32{0xd2801b88, svc, 0xf100001f, 0x540000a0, 0x5400004b, armRet}, 0x208, 0, true, 1},
+		{"in its maker", []uint32{0xd2801b88, svc, 0xf100001f, 0x540000a0, 0x5400004b, armRet}, 0x208, 77, true, 2},
+		{"musl", []uint32{0xd2801b88, svc, 0xb4000040, armRet, 0xa8c103e1, 0xd63f0020, 0xd2800ba8, svc}, 0x214, 5, false,
+			1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := newDrawn(a)
+			d.tables = &ehFrame{order: a.Order}
+			cie := d.tables.cie("zR", 30, defCFA, 31, 0)
+			d.tables.fde(cie, 0x10300, 16, undefined, 30)
+			if tc.table {
+				d.tables.fde(cie, 0x10200, uint64(4*len(tc.code)))
+			}
+			d.putARM64(0x200, tc.code...).callTo(0x304, 0x200)
+			s := d.walk(t, unwind.Options{}, map[regs.Reg]uint64{regs.ARM64PC: 0x10000 + tc.pc, 0: tc.x0,
+				regs.ARM64SP: stackBase + 0x1000, regs.ARM64LR: 0x10304})
+			if len(s.Frames) != tc.want || s.Stop != unwind.Root {
+				t.Errorf("got %s, ended by %v (%v), want %d frames", show(s), s.Stop, s.Err, tc.want)
+			}
+		})
+	}
+}

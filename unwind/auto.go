@@ -112,7 +112,7 @@ func (c *cursor) fpIsZero() bool {
 
 // isNewThread reports whether a call that makes a thread has returned 0, as it does in that.
 func (c *cursor) isNewThread() bool {
-	result, ok := c.regs.Get(regs.AMD64RAX)
+	result, ok := c.regs.Get(c.arch.Result)
 	return ok && result == 0
 }
 

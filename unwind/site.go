@@ -3,7 +3,6 @@ package unwind
 import (
 	"hash/maphash"
 
-	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
@@ -26,7 +25,8 @@ type site struct {
 	entry   bool // no table, and it lies in the start code of a program
 	signal  signalSite
 	begins  bool // the C library looks here whether it goes on in a thread that it has just made
-	// outermost says that the function of a thread returns here, in code of the C library that no table covers.
+	// outermost says that the function of a thread is called here or returns here, in code of the C library that no
+	// table covers.
 	outermost bool
 	call      callSite
 	codeRows
@@ -151,10 +151,8 @@ func (c *cursor) fill(s *site, pc mem.Addr, interrupted bool) {
 	}
 	if code, at, ok := c.around(pc); ok {
 		s.signal = signalReturn(c.arch, code, at)
-		if c.arch == regs.AMD64 {
-			s.begins = interrupted && x86.BeginsThread(code, at)
-			s.outermost = x86.ThreadReturns(code, at)
-		}
+		begins, runs := threadSite(c.arch, code, at)
+		s.begins, s.outermost = interrupted && begins, runs
 	}
 	if !interrupted {
 		s.call = c.findCall(pc, m)

@@ -69,6 +69,18 @@ func (c x86Code) Jump(pc uint64) (to uint64, slot, ok bool) {
 	return stub.Value, stub.Kind == x86.StubSlot, ok && (stub.Kind == x86.StubJump || stub.Kind == x86.StubSlot)
 }
 
+// threadSite says of code[at], where bytes around it were read, whether a C library looks there if it goes on in a
+// thread that it has made, and whether that alone runs it.
+func threadSite(a *regs.Arch, code []byte, at int) (begins, runs bool) {
+	switch a {
+	case regs.AMD64:
+		return x86.BeginsThread(code, at), x86.ThreadReturns(code, at)
+	case regs.ARM64:
+		return arm64.BeginsThread(code, at), arm64.RunsThread(code, at)
+	}
+	return false, false
+}
+
 // signalReturn is the signal trampoline of which code[at] is an instruction, where bytes around it were read.
 func signalReturn(a *regs.Arch, code []byte, at int) signalSite {
 	if a == regs.ARM64 {
