@@ -76,10 +76,13 @@ func (m *memory) read(b []byte, addr mem.Addr) (int, error) {
 }
 
 func (m *memory) readSome(b []byte, addr mem.Addr) (int, error) {
-	if m.fd >= 0 {
-		return unix.Pread(m.fd, b, int64(addr))
+	switch {
+	case m.fd < 0:
+		return m.call.read(b, addr)
+	case int64(addr) < 0: // no process has memory there, and the call would refuse it as an offset
+		return 0, mem.ErrUnmapped
 	}
-	return m.call.read(b, addr)
+	return unix.Pread(m.fd, b, int64(addr))
 }
 
 // ReadMem implements [mem.Reader] on the memory as it is now. It may be called while

@@ -4,6 +4,7 @@ package tracer
 
 import (
 	"bytes"
+	"errors"
 	"os/exec"
 	"strconv"
 	"testing"
@@ -66,6 +67,11 @@ func TestCallMemory(t *testing.T) {
 				bytes.Equal(got, want))
 		}
 		read++
+	}
+	for _, m := range []*memory{m, p.memory.Load()} {
+		if _, err := m.read(make([]byte, 8), 0xe20000028a82d810); !errors.Is(err, mem.ErrUnmapped) {
+			t.Errorf("where no process can have memory: %v", err)
+		}
 	}
 	if read < 5 {
 		t.Errorf("%d mappings were read", read)
