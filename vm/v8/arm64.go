@@ -32,7 +32,8 @@ var onARM64 = port{
 		_, _, ok := code.CallBefore(ra)
 		return ok
 	},
-	returned: returnedARM64,
+	deoptEntry: deoptEntryARM64,
+	returned:   returnedARM64,
 }
 
 const instruction = 4 // bytes
@@ -216,4 +217,25 @@ func returnedARM64(m *module.Module, code []byte, at module.Vaddr) (module.Vaddr
 		code, at = code[instruction:], at+instruction
 	}
 	return 0, false
+}
+
+// deoptEntryARM64 reads the instructions of the deoptimizer's entry that begins at start; nil if they are others.
+func deoptEntryARM64(code []byte, start module.Vaddr) *deoptEntry {
+	const loadsSize, calls = 0xf9400022, 0xd63f0200 // ldr x2, [x1]; blr x16
+	e := deoptEntry{padding: wordSize}
+	at := func(i int) uint32 { return order.Uint32(code[i:]) }
+	for i := 0; i+2*instruction <= len(code) && e.returns == 0; i += instruction {
+		switch next := at(i + instruction); {
+		case e.moves == 0 && at(i)&0xffc003ff == 0xf9400001: // ldr x1, [x0, #n]
+			e.input = int32(at(i) >> 10 & 0xfff * wordSize)
+		case e.moves == 0 && i > 0 && at(i) == loadsSize && next&0xffc003ff == 0x91000023: // add x3, x1, #n
+			e.moves, e.content = start+module.Vaddr(i-instruction), int32(next>>10&0xfff)
+		case e.moves != 0 && at(i) == calls:
+			e.returns = start + module.Vaddr(i+instruction)
+		}
+	}
+	if e.returns == 0 || e.input == 0 || e.content == 0 {
+		return nil
+	}
+	return &e
 }

@@ -16,12 +16,15 @@ import (
 // deoptEntry is what the builtin does that gives optimised code up: it saves all registers and makes a Deoptimizer; it
 // moves the frame of the code into the FrameDescription of that, and calls C++, which computes the frames that take its
 // place; it writes these onto the stack, and goes on in the innermost of them.
-// Source: Generate_DeoptimizationEntry in src/builtins/x64/builtins-x64.cc.
+// Source: Generate_DeoptimizationEntry in src/builtins/x64/builtins-x64.cc and src/builtins/arm64/builtins-arm64.cc.
 type deoptEntry struct {
 	moves   module.Vaddr // from here on the frame is being moved
 	returns module.Vaddr // where the C++ that computes frames returns to
 	input   int32        // the FrameDescription in the Deoptimizer
 	content int32        // the words of the frame in that, lowest first; its size comes first of all
+	// padding is how many bytes, all 0, were pushed before the pointer to the Deoptimizer, so that the stack pointer
+	// stays aligned; 0 where it is aligned behind it, and what it was is pushed.
+	padding mem.Addr
 }
 
 // deoptEntryOf reads the instructions of the builtin that begins at start; nil if they are others.
@@ -114,40 +117,65 @@ type givingUp struct {
 	sp    mem.Addr // when it has returned
 }
 
-// deoptimizer is where the Deoptimizer is, and where the frame that is given up ended: below the frame of the C++ are
-// the stack pointer before it was aligned, and there the pointer to the Deoptimizer.
-func (g *givingUp) deoptimizer(word func(mem.Addr) (uint64, bool)) (at, top mem.Addr, ok bool) {
+// held is where the pointer to the Deoptimizer is, right below the frame of the C++ and what aligns that.
+func (g *givingUp) held(word func(mem.Addr) (uint64, bool)) (mem.Addr, bool) {
+	if g.entry.padding != 0 {
+		padding, ok := word(g.sp + wordSize)
+		return g.sp, ok && padding == 0
+	}
 	saved, ok := word(g.sp)
-	if !ok || mem.Addr(saved) < g.sp || mem.Addr(saved)-g.sp > 2*wordSize {
+	return mem.Addr(saved), ok && mem.Addr(saved) >= g.sp && mem.Addr(saved)-g.sp <= 2*wordSize
+}
+
+// deoptimizer is where the Deoptimizer is, and where the frame that is given up ended.
+func (g *givingUp) deoptimizer(word func(mem.Addr) (uint64, bool)) (at, top mem.Addr, ok bool) {
+	held, ok := g.held(word)
+	if !ok {
 		return 0, 0, false
 	}
-	object, ok := word(mem.Addr(saved))
-	return mem.Addr(object), mem.Addr(saved) + wordSize, ok
+	object, ok := word(held)
+	return mem.Addr(object), held + wordSize + g.entry.padding, ok
 }
+
+// maxOfC bounds the frame of the C++ above its frame record, bytes: where that lies anywhere in it, the end of it is
+// searched for.
+const maxOfC = 512
 
 // fetch copies what is read of the Deoptimizer.
 func (g *givingUp) fetch(t *snapshot.Thread, f *snapshot.Fetcher) {
-	at, _, ok := g.deoptimizer(func(a mem.Addr) (uint64, bool) { return stackWord(t, a, 0) })
-	if !ok {
+	if g.entry.padding == 0 {
+		g.copy(t, f)
 		return
+	}
+	for end := g.sp + maxOfC; g.sp < end && !g.copy(t, f); g.sp += wordSize + g.entry.padding {
+	}
+}
+
+// copy is false if there is no Deoptimizer.
+func (g *givingUp) copy(t *snapshot.Thread, f *snapshot.Fetcher) bool {
+	at, _, ok := g.deoptimizer(func(a mem.Addr) (uint64, bool) { return stackWord(t, a, 0) })
+	if _, onStack := stackWord(t, at, 0); !ok || onStack || at == 0 || at%wordSize != 0 {
+		return false
 	}
 	f.Fetch(snapshot.Want{Addr: at, Len: deoptimizerHead})
 	input, ok := f.Word(at + mem.Addr(g.entry.input))
-	if !ok {
-		return
+	if !ok || input == 0 || input%wordSize != 0 {
+		return false
 	}
 	f.Fetch(snapshot.Want{Addr: mem.Addr(input), Len: wordSize})
 	size, ok := f.Word(mem.Addr(input))
-	if n := min(size, frameTop); ok && size <= maxFrame {
-		f.Fetch(snapshot.Want{Addr: mem.Addr(input+size-n) + mem.Addr(g.entry.content), Len: int(n)})
+	if !ok || size > maxFrame || size%wordSize != 0 {
+		return false
 	}
+	n := min(size, frameTop)
+	return f.Fetch(snapshot.Want{Addr: mem.Addr(input+size-n) + mem.Addr(g.entry.content), Len: int(n)})
 }
 
 var errGivenUp = errors.New("the frame that V8 gives up cannot be read")
 
 // caller are the registers of the caller of the frame that is given up, whose frame pointer fp still is: that is V8's
 // code too.
-func (g *givingUp) caller(areas *areas, fp mem.Addr, v *view.View) (regs.Registers, error) {
+func (g *givingUp) caller(arch *regs.Arch, areas *areas, fp mem.Addr, v *view.View) (regs.Registers, error) {
 	read := func(a mem.Addr) (uint64, bool) {
 		w, err := v.Word(a)
 		return w, err == nil
@@ -164,7 +192,7 @@ func (g *givingUp) caller(areas *areas, fp mem.Addr, v *view.View) (regs.Registe
 	if !ok || !ok2 || areas.find(mem.Addr(ra)-1) == nil {
 		return regs.Registers{}, errGivenUp
 	}
-	return behindRecord(regs.AMD64, fp, saved, ra), nil
+	return behindRecord(arch, fp, saved, ra), nil
 }
 
 // exit is where the code that is given up called the entry; that is read by code.
@@ -209,7 +237,7 @@ func (r *Runtime) crossDeoptimizer(a *area, b *builtin, f *unwind.Frame, now *re
 		return unwind.Crossing{Registers: s.caller}, nil
 	case e != nil && pc == e.returns && !f.Interrupted && known:
 		g := givingUp{e, sp}
-		next, err := g.caller(r.areas.Load(), fp, v)
+		next, err := g.caller(r.port.arch, r.areas.Load(), fp, v)
 		if err != nil {
 			return unwind.Crossing{}, fmt.Errorf(deoptimizes, err)
 		}
