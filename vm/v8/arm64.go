@@ -27,6 +27,7 @@ var onARM64 = port{
 	prologueSize: 3 * instruction, // of a frame with a type: mov x16, type; stp xzr, x16; stp x29, x30
 	prologue:     prologueARM64,
 	baseline:     prologueARM64,
+	record:       recordARM64,
 	called: func(b []byte, start, ra uint64) bool {
 		code := arm64.Code{Start: start, Data: b}
 		_, _, ok := code.CallBefore(ra)
@@ -91,10 +92,30 @@ func prologueARM64(code []byte) int {
 	return -1
 }
 
+// recordARM64 is where code has its frame record that saves all registers of C++ around it, and arguments below.
+// Source: RegExpMacroAssemblerARM64::GetCode in src/regexp/arm64/regexp-macro-assembler-arm64.cc up to V8 10.
+func recordARM64(code []byte) (above, built int) {
+	saved := -1 // bytes from the stack pointer to the record
+	for i := 0; i+instruction <= len(code); i += instruction {
+		switch n := order.Uint32(code[i:]); {
+		case setsFP(n) && saved < 0:
+			return 0, 0
+		case setsFP(n):
+			return saved - int(n>>10&0xfff), i
+		case n&0xffc07fff == 0xa9007bfd: // stp x29, x30, [sp, #n]
+			saved = int(n>>15&0x7f) * wordSize
+		case n&0xffc003e0 == 0xa98003e0 && saved >= 0: // stp …, [sp, #n]!
+			saved -= int(int32(n<<10)>>25) * wordSize
+		}
+	}
+	return 0, 0
+}
+
 // stateARM64 finds the state at PC, in a.
 func (r *Runtime) stateARM64(a *area, now *regs.Registers, v *view.View) (state, error) {
 	pc, _ := now.PC()
-	code := v.UpTo(pc, behind)
+	var window [behind]byte // what is read later takes the memory of what was read before
+	code := window[:copy(window[:], v.UpTo(pc, behind))]
 	if len(code) < instruction {
 		return state{}, fmt.Errorf("read code: %w", v.Fault())
 	}
@@ -139,6 +160,7 @@ func returnsSoon(code []byte) bool {
 		switch {
 		case i == ret:
 			return true
+		case i&0xffc003e0 == 0xa8c003e0 && to < 29 && i>>10&31 < 29: // ldp …, [sp], #n, of other registers
 		case i&0xff000010 == 0x54000000: // b.cond: as many arguments as are declared, or more
 		case to == 29 || to == 30:
 			return false

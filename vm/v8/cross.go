@@ -24,6 +24,10 @@ func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader
 		next, err := r.callerOfEntry(now, v)
 		return unwind.Crossing{Registers: next}, err
 	}
+	if a.made && r.recordMoves() {
+		next, err := r.callerOfMade(a, f, now, v)
+		return unwind.Crossing{Registers: next}, err
+	}
 	s, err := r.port.stateOf(r, a, now, v)
 	switch {
 	case err != nil:
@@ -67,8 +71,29 @@ func (r *Runtime) callerOfEntry(now *regs.Registers, v *view.View) (regs.Registe
 	return callerOf(now, v)
 }
 
+// callerOfMade goes out of f, code that may have its frame record elsewhere than at the frame pointer.
+func (r *Runtime) callerOfMade(a *area, f *unwind.Frame, now *regs.Registers, v *view.View) (regs.Registers, error) {
+	above, built := r.recordIn(a, f.LookupPC(), r.code(v))
+	if !f.Interrupted {
+		return callerAbove(now, above, v)
+	}
+	s, err := r.port.stateOf(r, a, now, v)
+	switch {
+	case err != nil || !s.framed:
+		return s.caller, err
+	case above != 0 && f.PC <= built:
+		return atLink(now), nil
+	}
+	return callerAbove(now, above, v)
+}
+
 // callerOf goes by the frame pointer.
 func callerOf(now *regs.Registers, v *view.View) (regs.Registers, error) {
+	return callerAbove(now, 0, v)
+}
+
+// callerAbove goes by a frame record so many bytes above the frame pointer.
+func callerAbove(now *regs.Registers, above int, v *view.View) (regs.Registers, error) {
 	sp, _ := now.SP()
 	fp, ok := now.FP()
 	switch {
@@ -77,6 +102,7 @@ func callerOf(now *regs.Registers, v *view.View) (regs.Registers, error) {
 	case fp < sp || fp-sp > maxFrame || fp%wordSize != 0:
 		return regs.Registers{}, fmt.Errorf("%#x is no frame pointer (stack pointer %#x)", uint64(fp), uint64(sp))
 	}
+	fp += mem.Addr(above)
 	saved, err := v.Word(fp)
 	if err != nil {
 		return regs.Registers{}, err

@@ -28,6 +28,9 @@ type port struct {
 	prologue     func(code []byte) int
 	prologueSize int
 	baseline     func(code []byte) int
+	// record is how many bytes above the frame pointer code up to V8 10 has its frame record, and with which of its
+	// bytes it sets the frame pointer; 0 for code that has it there. It is nil where all code has.
+	record func(code []byte) (above, built int)
 	// called reports whether a call ends at ra, in bytes that begin at start.
 	called func(b []byte, start, ra uint64) bool
 	// deoptEntry is nil where that is not read.
@@ -45,6 +48,24 @@ func portOf(m *module.Module) *port {
 		return &onARM64
 	}
 	return nil
+}
+
+// recordMoves reports whether code may have its frame record elsewhere than at the frame pointer: that of regular
+// expressions up to V8 10.
+func (r *Runtime) recordMoves() bool { return r.port.record != nil && r.layout.Code.Inline }
+
+// recordIn is how far above the frame pointer the code at pc has its frame record, and which instruction sets that; 0 if
+// it is there, as far as that can be read.
+func (r *Runtime) recordIn(a *area, pc mem.Addr, v *view.View) (above int, built mem.Addr) {
+	if !a.made || !r.recordMoves() {
+		return 0, 0
+	}
+	c, err := r.codeAt(a, pc, v)
+	if err != nil {
+		return 0, 0
+	}
+	above, at := r.port.record(v.UpTo(c.Start, min(c.Size, maxBuilt)))
+	return above, c.Start + mem.Addr(at)
 }
 
 // register is the one that V8 gives a number.
