@@ -163,29 +163,46 @@ func FuzzStateARM64(f *testing.F) {
 	})
 }
 
-// regExpARM64 is code of a regular expression up to V8 10: it saves x19 to x30, and arguments below them, and points
-// x29 between; a loop that calls; what it returns by.
-var regExpARM64 = []uint32{0xa9be73fb, 0xa9017bfd, 0xa9be63f7, 0xa9016bf9, 0xa9be53f3, 0xa9015bf5, 0xa9be17e4,
-	0xa9011fe6, 0xa9be07e0, 0xa9010fe2, 0x910103fd, // add x29, sp, #64
-	0xd10083ff, 0x94000001, 0x17ffffff,
-	0x910003bf, 0xa9415bf5, 0xa8c253f3, 0xa9416bf9, 0xa8c263f7, 0xa9417bfd, 0xa8c273fb, 0xd65f03c0}
+// Code of regular expressions: it saves x19 to x30, and arguments below them, and points x29 between; a loop that
+// calls; what it returns by. V8 9 has the frame record above all others, V8 10 below.
+var (
+	regExp9ARM64 = []uint32{0xa9be73fb, 0xa9017bfd, 0xa9be63f7, 0xa9016bf9, 0xa9be53f3, 0xa9015bf5, 0xa9be17e4,
+		0xa9011fe6, 0xa9be07e0, 0xa9010fe2, 0x910103fd, // add x29, sp, #64
+		0xd10083ff, 0x94000001, 0x17ffffff,
+		0x910003bf, 0xa9415bf5, 0xa8c253f3, 0xa9416bf9, 0xa8c263f7, 0xa9417bfd, 0xa8c273fb, 0xd65f03c0}
+	regExp10ARM64 = []uint32{0xa9be6bf9, 0xa90173fb, 0xa9be5bf5, 0xa90163f7, 0xa9bf53f3, 0xa9bf7bfd, 0xa9be17e4,
+		0xa9011fe6, 0xa9be07e0, 0xa9010fe2, 0x910103fd, // add x29, sp, #64
+		0xd10083ff, 0x94000001, 0x17ffffff,
+		0x910003bf, 0xa8c17bfd, 0xa8c153f3, 0xa94163f7, 0xa8c25bf5, 0xa94173fb, 0xa8c26bf9, 0xd65f03c0}
+)
 
 // TestRegExpARM64: at each instruction of such code its caller is known, and while it calls.
 func TestRegExpARM64(t *testing.T) {
+	for _, tc := range []struct {
+		code   []uint32
+		record int
+		popped int // the instruction behind that which loads the record
+	}{{regExp9ARM64, 80, 20}, {regExp10ARM64, 0, 16}} {
+		if f, ok := frameARM64(bytesOf(tc.code)); !ok || f != (largeFrame{record: tc.record, end: 96, built: 40}) {
+			t.Fatalf("%+v, %t", f, ok)
+		}
+		checkRegExp(t, tc.code, tc.record, tc.popped)
+	}
+	if f, ok := frameARM64(bytesOf(interpretedARM64)); ok {
+		t.Errorf("other code has %+v", f)
+	}
+}
+
+func checkRegExp(t *testing.T, words []uint32, record, popped int) {
 	const cfa, callerFP, caller, own, objects = 0x7ff100, 0x7ff200, 0x5000, 0x7ff100 - 96, 0x9000
-	if above, built := recordARM64(bytesOf(regExpARM64)); above != 80 || built != 40 {
-		t.Fatalf("the record is %d bytes above x29, which instruction %d sets", above, built/4)
-	}
-	if above, _ := recordARM64(bytesOf(interpretedARM64)); above != 0 {
-		t.Errorf("of other code it is %d bytes above", above)
-	}
-	r, _, a := drawnARM64(t, "", 0, regExpARM64)
+	r, _, a := drawnARM64(t, "", 0, words)
 	r.layout.Code.Inline, r.builtins.list, a.made = true, nil, true
-	text := mem.Range{Start: a.start, Data: append(bytesOf(regExpARM64), make([]byte, behind)...)}
-	c := &code{Code: heap.Code{Addr: objects, Start: a.start, Size: 4 * len(regExpARM64)}, stream: objects, prologue: 4}
-	stack := memory.NewImage(cfa-16, 8, order).Word(callerFP).Word(caller).Range()
+	text := mem.Range{Start: a.start, Data: append(bytesOf(words), make([]byte, behind)...)}
+	c := &code{Code: heap.Code{Addr: objects, Start: a.start, Size: 4 * len(words)}, stream: objects, prologue: 4}
+	stack := memory.NewImage(mem.Addr(own+record), 8, order).Word(callerFP).Word(caller).Range()
 	m := reader(text, stack, mem.Range{Start: objects, Data: make([]byte, 64)})
-	for i := range regExpARM64 {
+	sp := uint64(cfa)
+	for i := range words {
 		for _, interrupted := range []bool{true, false} {
 			if !interrupted && i != 13 { // behind its call
 				continue
@@ -194,10 +211,10 @@ func TestRegExpARM64(t *testing.T) {
 			r.codes.byPC.Keep(f.LookupPC(), c, 0)
 			now := regs.New(regs.ARM64)
 			now.Set(regs.ARM64PC, uint64(f.PC))
-			now.Set(regs.ARM64SP, own-64)
+			now.Set(regs.ARM64SP, sp)
 			now.Set(regs.ARM64FP, callerFP)
 			now.Set(regs.ARM64LR, caller)
-			if i > 10 && i < 20 { // it is built
+			if i > 10 && i < popped { // it is built
 				now.Set(regs.ARM64FP, own)
 				now.Set(regs.ARM64LR, uint64(a.start)+52)
 			}
@@ -207,9 +224,19 @@ func TestRegExpARM64(t *testing.T) {
 				continue
 			}
 			pc, _ := x.Registers.PC()
-			if fp, _ := x.Registers.FP(); pc != caller || fp != callerFP {
-				t.Errorf("instruction %d, interrupted %t: pc %#x, x29 %#x", i, interrupted, uint64(pc), uint64(fp))
+			at, _ := x.Registers.SP()
+			if fp, _ := x.Registers.FP(); pc != caller || fp != callerFP || at != cfa {
+				t.Errorf("instruction %d, interrupted %t: pc %#x, x29 %#x, sp %#x", i, interrupted, uint64(pc), uint64(fp),
+					uint64(at))
 			}
+		}
+		switch w := words[i]; {
+		case w == 0xd10083ff:
+			sp -= 32
+		case w == 0x910003bf:
+			sp = own
+		case w&0xffc003e0 == 0xa98003e0, w&0xffc003e0 == 0xa8c003e0:
+			sp += uint64(int64(int32(w<<10)>>25) * 8)
 		}
 	}
 }

@@ -191,7 +191,7 @@ var (
 // identify returns the Site of an activation, 0 where it has none: then the symbol table names it. An error says what
 // is not known of it.
 func (r *Runtime) identify(a *activation, v *view.View) (unwind.Site, error) {
-	if above, _ := r.recordIn(a.area, a.pc, v); above != 0 {
+	if _, _, large := r.largeAt(a.area, a.pc, v); large {
 		return r.apart(madeCode)
 	}
 	if marker, ok := a.slot(v, r.layout.Frame.Context); ok && marker&1 == 0 {

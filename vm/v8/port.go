@@ -28,9 +28,10 @@ type port struct {
 	prologue     func(code []byte) int
 	prologueSize int
 	baseline     func(code []byte) int
-	// record is how many bytes above the frame pointer code up to V8 10 has its frame record, and with which of its
-	// bytes it sets the frame pointer; 0 for code that has it there. It is nil where all code has.
-	record func(code []byte) (above, built int)
+	// frame is that of code up to V8 10 that saves more than a frame record, by how it begins: ok is false for other
+	// code. It is nil where there is none. moved is how far code moves the stack pointer there, up to a return.
+	frame func(code []byte) (f largeFrame, ok bool)
+	moved func(code []byte) int
 	// called reports whether a call ends at ra, in bytes that begin at start.
 	called func(b []byte, start, ra uint64) bool
 	// deoptEntry is nil where that is not read.
@@ -50,22 +51,27 @@ func portOf(m *module.Module) *port {
 	return nil
 }
 
-// recordMoves reports whether code may have its frame record elsewhere than at the frame pointer: that of regular
-// expressions up to V8 10.
-func (r *Runtime) recordMoves() bool { return r.port.record != nil && r.layout.Code.Inline }
+// largeFrame is a frame with more above the frame pointer than a frame record: bytes from the frame pointer to that, and
+// to the end of the frame.
+type largeFrame struct {
+	record, end int
+	built       int // the byte of the code that sets the frame pointer
+}
 
-// recordIn is how far above the frame pointer the code at pc has its frame record, and which instruction sets that; 0 if
-// it is there, as far as that can be read.
-func (r *Runtime) recordIn(a *area, pc mem.Addr, v *view.View) (above int, built mem.Addr) {
-	if !a.made || !r.recordMoves() {
-		return 0, 0
+// hasLarge reports whether code may have such a frame: that of regular expressions up to V8 10.
+func (r *Runtime) hasLarge() bool { return r.port.frame != nil && r.layout.Code.Inline }
+
+// largeAt is the frame of the code at pc, and where that begins; false if it is none, as far as that can be read.
+func (r *Runtime) largeAt(a *area, pc mem.Addr, v *view.View) (f largeFrame, start mem.Addr, ok bool) {
+	if !a.made || !r.hasLarge() {
+		return f, 0, false
 	}
 	c, err := r.codeAt(a, pc, v)
 	if err != nil {
-		return 0, 0
+		return f, 0, false
 	}
-	above, at := r.port.record(v.UpTo(c.Start, min(c.Size, maxBuilt)))
-	return above, c.Start + mem.Addr(at)
+	f, ok = r.port.frame(v.UpTo(c.Start, min(c.Size, maxBuilt)))
+	return f, c.Start, ok
 }
 
 // register is the one that V8 gives a number.
