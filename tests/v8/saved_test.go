@@ -147,7 +147,7 @@ func replay(t *testing.T, path string, program []byte) *profile.Dump {
 			return nil, os.ErrNotExist
 		}
 		first = false
-		return &module.File{Data: program, Path: f.Path}, nil
+		return &module.File{Data: program, Path: "/elsewhere" + f.Path}, nil // as it is found on another machine
 	}
 	d, err := dump.NewReplayer(bytes.NewReader(b), open, dump.Options{Runtimes: vm.NewTable(vm.Kinds, nil),
 		Fibers:    dump.AllFibers,

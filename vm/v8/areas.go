@@ -104,7 +104,11 @@ func (s *areas) add(a area) {
 // builtinsIn is the part of the mapping m that holds builtins. Of a stripped object that is not known: all code that
 // has no unwind table may be one.
 func (r *Runtime) builtinsIn(m *maps.Mapping, set *module.Set) area {
-	if m.Path != r.m.Path {
+	path := r.m.Path // elsewhere, where its file is another machine's
+	if own := r.table.Find(r.m.Start()); own != nil {
+		path = own.Path
+	}
+	if m.Path != path {
 		return area{}
 	}
 	found := set.Find(m.Start)

@@ -27,8 +27,6 @@ var onARM64 = port{
 	prologueSize: 3 * instruction, // of a frame with a type: mov x16, type; stp xzr, x16; stp x29, x30
 	prologue:     prologueARM64,
 	baseline:     prologueARM64,
-	frame:        frameARM64,
-	moved:        movedARM64,
 	called: func(b []byte, start, ra uint64) bool {
 		code := arm64.Code{Start: start, Data: b}
 		_, _, ok := code.CallBefore(ra)
@@ -93,44 +91,6 @@ func prologueARM64(code []byte) int {
 	return -1
 }
 
-// frameARM64 is the frame of code that saves all registers of C++ around its frame record, and arguments below.
-// Source: RegExpMacroAssemblerARM64::GetCode in src/regexp/arm64/regexp-macro-assembler-arm64.cc up to V8 10.
-func frameARM64(code []byte) (f largeFrame, ok bool) {
-	saved := -1 // what was pushed when the record was saved, to the place of that
-	for i := 0; i+instruction <= len(code); i += instruction {
-		n := order.Uint32(code[i:])
-		if setsFP(n) {
-			pushed, at := movedARM64(code[:i]), int(n>>10&0xfff)
-			f = largeFrame{record: pushed - saved - at, end: pushed - at, built: i}
-			return f, saved >= 0 && f.end > 2*wordSize
-		}
-		if savesRecord(n) {
-			saved = movedARM64(code[:i+instruction])
-			if n&0xffc00000 == 0xa9000000 { // without write-back
-				saved -= int(n>>15&0x7f) * wordSize
-			}
-		}
-	}
-	return f, false
-}
-
-// movedARM64 are the bytes that stp …, [sp, #-n]! and ldp …, [sp], #n take or give back, up to a return.
-func movedARM64(code []byte) (n int) {
-	for ; len(code) >= instruction && order.Uint32(code) != returns; code = code[instruction:] {
-		i := order.Uint32(code)
-		by := int(int32(i<<10)>>25) * wordSize
-		switch i & 0xffc003e0 {
-		case 0xa98003e0:
-			n -= by
-		case 0xa8c003e0:
-			n += by
-		}
-	}
-	return n
-}
-
-const returns = 0xd65f03c0 // ret
-
 // stateARM64 finds the state at PC, in a.
 func (r *Runtime) stateARM64(a *area, now *regs.Registers, v *view.View) (state, error) {
 	pc, _ := now.PC()
@@ -173,13 +133,13 @@ func loadsRecord(i uint32) bool { return i&0xfe407fff == 0xa8407bfd }
 
 // returnsSoon reports whether code has given up its frame, or has none: it drops arguments and returns.
 func returnsSoon(code []byte) bool {
+	const ret = 0xd65f03c0
 	for ; len(code) >= instruction; code = code[instruction:] {
 		i := order.Uint32(code)
 		to := i & 31
 		switch {
-		case i == returns:
+		case i == ret:
 			return true
-		case i&0xfe4003e0 == 0xa84003e0 && to < 29 && i>>10&31 < 29: // ldp …, [sp…], of other registers
 		case i&0xff000010 == 0x54000000: // b.cond: as many arguments as are declared, or more
 		case to == 29 || to == 30:
 			return false
@@ -224,14 +184,14 @@ func (r *Runtime) inBuiltin(a *area, b *builtin, now *regs.Registers, v *view.Vi
 
 // returnedARM64 is what the function at that address returns, if all that it does is return something fixed.
 func returnedARM64(m *module.Module, code []byte, at module.Vaddr) (module.Vaddr, bool) {
-	const most = 8
+	const ret, most = 0xd65f03c0, 8
 	x0, known := module.Vaddr(0), false
 	for range most {
 		if len(code) < instruction {
 			return 0, false
 		}
 		switch i := order.Uint32(code); {
-		case i == returns:
+		case i == ret:
 			return x0, known
 		case i&0xfffff01f == 0xd503201f: // hints, those of signed return addresses among them
 		case i&0x9f00001f == 0x90000000: // adrp x0

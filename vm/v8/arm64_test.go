@@ -9,9 +9,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/tests/harness"
 	"github.com/fpstack/fpstack/tests/memory"
-	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/unwind/cfi"
-	"github.com/fpstack/fpstack/vm/v8/heap"
 )
 
 // Code of Node.js 22.23.3 for arm64.
@@ -29,8 +27,8 @@ var (
 		0xb9400c44, 0xa9bf7bfd, 0x910003fd, 0xa9bf6fe1, // ldr; stp x29, x30, [sp, #-16]!; mov x29, sp; stp x1, x27
 		0xf8626aa2, 0xd63f0040, // it calls
 		0x910003bf, 0xa8c17bfd, 0xd343fc42, 0x91000450, 0x927ffa10, 0x8b306fff, 0xd65f03c0}
-	// savesLinkARM64 saves x30 while it has no frame, for a call.
-	savesLinkARM64 = []uint32{0xf8017027, 0xa9bf7ffe, 0x91005c25, 0x97ffcb26, 0xa8c17ffe, 0xaa0703e2, 0xf8427042,
+	// recordARM64 saves x30 while it has no frame, for a call.
+	recordARM64 = []uint32{0xf8017027, 0xa9bf7ffe, 0x91005c25, 0x97ffcb26, 0xa8c17ffe, 0xaa0703e2, 0xf8427042,
 		0xaa0203f1, 0xd61f0220}
 	// returnsARM64 is DefaultEmbeddedBlobCode.
 	returnsARM64 = []uint32{0xf0004800, 0x91000000, 0xd65f03c0}
@@ -77,8 +75,8 @@ func TestStateARM64(t *testing.T) {
 	}{
 		{"InterpreterEntryTrampoline", interpreterEntry, interpretedARM64, func(i int) bool { return i >= 3 && i <= 7 },
 			nil},
-		{"NoFrame", 0, savesLinkARM64, nil, func(i int) bool { return i >= 2 && i <= 4 }},
-		{"LdarHandler", bytecodeHandler, savesLinkARM64, func(int) bool { return true }, nil},
+		{"NoFrame", 0, recordARM64, nil, func(i int) bool { return i >= 2 && i <= 4 }},
+		{"LdarHandler", bytecodeHandler, recordARM64, func(int) bool { return true }, nil},
 	} {
 		r, _, a := drawnARM64(t, tc.name, tc.kind, tc.code)
 		text := mem.Range{Start: a.start, Data: append(bytesOf(tc.code), make([]byte, behind)...)}
@@ -161,82 +159,4 @@ func FuzzStateARM64(f *testing.F) {
 		prologueARM64(code)
 		_, _ = returnedARM64(nil, code, 0)
 	})
-}
-
-// Code of regular expressions: it saves x19 to x30, and arguments below them, and points x29 between; a loop that
-// calls; what it returns by. V8 9 has the frame record above all others, V8 10 below.
-var (
-	regExp9ARM64 = []uint32{0xa9be73fb, 0xa9017bfd, 0xa9be63f7, 0xa9016bf9, 0xa9be53f3, 0xa9015bf5, 0xa9be17e4,
-		0xa9011fe6, 0xa9be07e0, 0xa9010fe2, 0x910103fd, // add x29, sp, #64
-		0xd10083ff, 0x94000001, 0x17ffffff,
-		0x910003bf, 0xa9415bf5, 0xa8c253f3, 0xa9416bf9, 0xa8c263f7, 0xa9417bfd, 0xa8c273fb, 0xd65f03c0}
-	regExp10ARM64 = []uint32{0xa9be6bf9, 0xa90173fb, 0xa9be5bf5, 0xa90163f7, 0xa9bf53f3, 0xa9bf7bfd, 0xa9be17e4,
-		0xa9011fe6, 0xa9be07e0, 0xa9010fe2, 0x910103fd, // add x29, sp, #64
-		0xd10083ff, 0x94000001, 0x17ffffff,
-		0x910003bf, 0xa8c17bfd, 0xa8c153f3, 0xa94163f7, 0xa8c25bf5, 0xa94173fb, 0xa8c26bf9, 0xd65f03c0}
-)
-
-// TestRegExpARM64: at each instruction of such code its caller is known, and while it calls.
-func TestRegExpARM64(t *testing.T) {
-	for _, tc := range []struct {
-		code   []uint32
-		record int
-		popped int // the instruction behind that which loads the record
-	}{{regExp9ARM64, 80, 20}, {regExp10ARM64, 0, 16}} {
-		if f, ok := frameARM64(bytesOf(tc.code)); !ok || f != (largeFrame{record: tc.record, end: 96, built: 40}) {
-			t.Fatalf("%+v, %t", f, ok)
-		}
-		checkRegExp(t, tc.code, tc.record, tc.popped)
-	}
-	if f, ok := frameARM64(bytesOf(interpretedARM64)); ok {
-		t.Errorf("other code has %+v", f)
-	}
-}
-
-func checkRegExp(t *testing.T, words []uint32, record, popped int) {
-	const cfa, callerFP, caller, own, objects = 0x7ff100, 0x7ff200, 0x5000, 0x7ff100 - 96, 0x9000
-	r, _, a := drawnARM64(t, "", 0, words)
-	r.layout.Code.Inline, r.builtins.list, a.made = true, nil, true
-	text := mem.Range{Start: a.start, Data: append(bytesOf(words), make([]byte, behind)...)}
-	c := &code{Code: heap.Code{Addr: objects, Start: a.start, Size: 4 * len(words)}, stream: objects, prologue: 4}
-	stack := memory.NewImage(mem.Addr(own+record), 8, order).Word(callerFP).Word(caller).Range()
-	m := reader(text, stack, mem.Range{Start: objects, Data: make([]byte, 64)})
-	sp := uint64(cfa)
-	for i := range words {
-		for _, interrupted := range []bool{true, false} {
-			if !interrupted && i != 13 { // behind its call
-				continue
-			}
-			f := unwind.Frame{PC: a.start + mem.Addr(4*i), Interrupted: interrupted}
-			r.codes.byPC.Keep(f.LookupPC(), c, 0)
-			now := regs.New(regs.ARM64)
-			now.Set(regs.ARM64PC, uint64(f.PC))
-			now.Set(regs.ARM64SP, sp)
-			now.Set(regs.ARM64FP, callerFP)
-			now.Set(regs.ARM64LR, caller)
-			if i > 10 && i < popped { // it is built
-				now.Set(regs.ARM64FP, own)
-				now.Set(regs.ARM64LR, uint64(a.start)+52)
-			}
-			x, err := r.Cross([]unwind.Frame{f}, &now, m)
-			if err != nil {
-				t.Errorf("instruction %d, interrupted %t: %v", i, interrupted, err)
-				continue
-			}
-			pc, _ := x.Registers.PC()
-			at, _ := x.Registers.SP()
-			if fp, _ := x.Registers.FP(); pc != caller || fp != callerFP || at != cfa {
-				t.Errorf("instruction %d, interrupted %t: pc %#x, x29 %#x, sp %#x", i, interrupted, uint64(pc), uint64(fp),
-					uint64(at))
-			}
-		}
-		switch w := words[i]; {
-		case w == 0xd10083ff:
-			sp -= 32
-		case w == 0x910003bf:
-			sp = own
-		case w&0xffc003e0 == 0xa98003e0, w&0xffc003e0 == 0xa8c003e0:
-			sp += uint64(int64(int32(w<<10)>>25) * 8)
-		}
-	}
 }

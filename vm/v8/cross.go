@@ -24,10 +24,6 @@ func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader
 		next, err := r.callerOfEntry(now, v)
 		return unwind.Crossing{Registers: next}, err
 	}
-	if a.made && r.hasLarge() {
-		next, err := r.callerOfMade(a, f, now, v)
-		return unwind.Crossing{Registers: next}, err
-	}
 	s, err := r.port.stateOf(r, a, now, v)
 	switch {
 	case err != nil:
@@ -71,58 +67,25 @@ func (r *Runtime) callerOfEntry(now *regs.Registers, v *view.View) (regs.Registe
 	return callerOf(now, v)
 }
 
-// callerOfMade goes out of f, code that may have a large frame.
-func (r *Runtime) callerOfMade(a *area, f *unwind.Frame, now *regs.Registers, v *view.View) (regs.Registers, error) {
-	large, start, ok := r.largeAt(a, f.LookupPC(), r.code(v))
-	if !ok {
-		large = largeFrame{end: 2 * wordSize, built: -1}
-	}
-	if !f.Interrupted {
-		return callerAbove(now, large, v)
-	}
-	s, err := r.port.stateOf(r, a, now, v)
-	at := int(f.PC - start)
-	if err == nil && s.framed && at > large.built {
-		return callerAbove(now, large, v)
-	}
-	if err != nil || !ok {
-		return s.caller, err
-	}
-	code := v.UpTo(f.PC, behind)
-	if at <= large.built {
-		code = r.code(v).UpTo(start, at)
-	}
-	sp, _ := now.SP()
-	next := atLink(now)
-	next.Set(next.Arch.SP, uint64(sp)+uint64(r.port.moved(code)))
-	return next, nil
-}
-
 // callerOf goes by the frame pointer.
 func callerOf(now *regs.Registers, v *view.View) (regs.Registers, error) {
-	return callerAbove(now, largeFrame{end: 2 * wordSize}, v)
-}
-
-// callerAbove goes out of a frame at the frame pointer.
-func callerAbove(now *regs.Registers, f largeFrame, v *view.View) (regs.Registers, error) {
 	sp, _ := now.SP()
 	fp, ok := now.FP()
-	record := fp + mem.Addr(f.record)
 	switch {
 	case !ok:
 		return regs.Registers{}, errors.New("the frame pointer is not known")
-	case record < sp || record-sp > maxFrame || fp%wordSize != 0:
+	case fp < sp || fp-sp > maxFrame || fp%wordSize != 0:
 		return regs.Registers{}, fmt.Errorf("%#x is no frame pointer (stack pointer %#x)", uint64(fp), uint64(sp))
 	}
-	saved, err := v.Word(record)
+	saved, err := v.Word(fp)
 	if err != nil {
 		return regs.Registers{}, err
 	}
-	ra, err := v.Word(record + wordSize)
+	ra, err := v.Word(fp + wordSize)
 	if err != nil {
 		return regs.Registers{}, err
 	}
-	return behindRecord(now.Arch, fp+mem.Addr(f.end)-2*wordSize, saved, ra), nil
+	return behindRecord(now.Arch, fp, saved, ra), nil
 }
 
 // behindRecord are the registers of the caller of a function whose frame record at fp has those two words.

@@ -191,9 +191,6 @@ var (
 // identify returns the Site of an activation, 0 where it has none: then the symbol table names it. An error says what
 // is not known of it.
 func (r *Runtime) identify(a *activation, v *view.View) (unwind.Site, error) {
-	if _, _, large := r.largeAt(a.area, a.pc, v); large {
-		return r.apart(madeCode)
-	}
 	if marker, ok := a.slot(v, r.layout.Frame.Context); ok && marker&1 == 0 {
 		return r.identifyTyped(a, int32(marker>>1), v)
 	}

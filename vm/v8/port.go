@@ -28,10 +28,6 @@ type port struct {
 	prologue     func(code []byte) int
 	prologueSize int
 	baseline     func(code []byte) int
-	// frame is that of code up to V8 10 that saves more than a frame record, by how it begins: ok is false for other
-	// code. It is nil where there is none. moved is how far code moves the stack pointer there, up to a return.
-	frame func(code []byte) (f largeFrame, ok bool)
-	moved func(code []byte) int
 	// called reports whether a call ends at ra, in bytes that begin at start.
 	called func(b []byte, start, ra uint64) bool
 	// deoptEntry is nil where that is not read.
@@ -49,29 +45,6 @@ func portOf(m *module.Module) *port {
 		return &onARM64
 	}
 	return nil
-}
-
-// largeFrame is a frame with more above the frame pointer than a frame record: bytes from the frame pointer to that, and
-// to the end of the frame.
-type largeFrame struct {
-	record, end int
-	built       int // the byte of the code that sets the frame pointer
-}
-
-// hasLarge reports whether code may have such a frame: that of regular expressions up to V8 10.
-func (r *Runtime) hasLarge() bool { return r.port.frame != nil && r.layout.Code.Inline }
-
-// largeAt is the frame of the code at pc, and where that begins; false if it is none, as far as that can be read.
-func (r *Runtime) largeAt(a *area, pc mem.Addr, v *view.View) (f largeFrame, start mem.Addr, ok bool) {
-	if !a.made || !r.hasLarge() {
-		return f, 0, false
-	}
-	c, err := r.codeAt(a, pc, v)
-	if err != nil {
-		return f, 0, false
-	}
-	f, ok = r.port.frame(v.UpTo(c.Start, min(c.Size, maxBuilt)))
-	return f, c.Start, ok
 }
 
 // register is the one that V8 gives a number.

@@ -23,8 +23,6 @@ func (r *Runtime) Row(_ unwind.Region, pc mem.Addr, interrupted bool) (*cfi.Row,
 	switch {
 	case interrupted:
 		return nil, false, nil
-	case b == nil && a.made && r.hasLarge():
-		return nil, false, nil // the code says where its record is: see Cross
 	case b == nil:
 		return r.port.framed, true, nil
 	case b.kind == deoptimizer, b.inFrame():
