@@ -170,8 +170,8 @@ func TestTablesOfCalls(t *testing.T) {
 	}
 }
 
-// TestThreadBegins: a thread that a C library has just made has no caller, though x30 is what that of its maker was; its
-// maker has one. Of musl there is no table, and the function of the thread returns to it.
+// TestThreadBegins: a thread that a C library has just made has no caller, though x30 is what that of its maker was;
+// its maker has one. Of musl there is no table, and the function of the thread returns to it.
 func TestThreadBegins(t *testing.T) {
 	a := regs.ARM64
 	const svc = 0xd4000001
@@ -185,8 +185,8 @@ func TestThreadBegins(t *testing.T) {
 	}{
 		{"in the new thread", []uint32{0xd2801b88, svc, 0xf100001f, 0x540000a0, 0x5400004b, armRet}, 0x208, 0, true, 1},
 		{"in its maker", []uint32{0xd2801b88, svc, 0xf100001f, 0x540000a0, 0x5400004b, armRet}, 0x208, 77, true, 2},
-		{"musl", []uint32{0xd2801b88, svc, 0xb4000040, armRet, 0xa8c103e1, 0xd63f0020, 0xd2800ba8, svc}, 0x214, 5, false,
-			1},
+		{"musl", []uint32{0xd2801b88, svc, 0xb4000040, armRet, 0xa8c103e1, 0xd63f0020, 0xd2800ba8, svc}, 0x214, 5,
+			false, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := newDrawn(a)
