@@ -9,8 +9,8 @@ import (
 )
 
 // TestEmptyPool: of a thread that waits for a connection of an empty pool and one that sleeps, the one that waits is
-// named if the other sleeps in the function that it began with; who sleeps deeper may have the connection. So is it in a
-// server, where another waits for connections: no request gives back what others have.
+// named if the other sleeps in the function that it began with; who sleeps deeper may have the connection. It is the
+// same in a server, where another waits for connections: no request gives back what others have.
 func TestEmptyPool(t *testing.T) {
 	sleeps := profile.Wait{Sort: profile.SortTime, Mode: profile.WaitTime, Left: 50 * time.Second}
 	accepts := profile.Wait{Sort: profile.SortSocketData, Mode: profile.WaitOutside, Listens: true}
@@ -23,7 +23,8 @@ func TestEmptyPool(t *testing.T) {
 	}{
 		{"beside main that sleeps", sleeps, []string{"main"}, Waiting, "waits for a connection, in checkout"},
 		{"beside an acceptor", accepts, []string{"accept", "main"}, Waiting, "waits for a connection, in checkout"},
-		{"beside a request that sleeps", sleeps, []string{"request", "main"}, Unknown, "is asleep for 50.0 s more, in request"},
+		{"beside a request that sleeps", sleeps, []string{"request", "main"}, Unknown,
+			"is asleep for 50.0 s more, in request"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c := twice(Counters{}, "S", []string{"checkout", "request"}, []string{"checkout", "request"})

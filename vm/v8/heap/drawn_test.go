@@ -382,7 +382,7 @@ func TestMethodName(t *testing.T) {
 func TestBudget(t *testing.T) {
 	d := draw(t)
 	s := d.text(strings.Repeat("x", 5000))
-	h := reading(d.Layout, mem.NewOverlay(nil, mem.Range{Start: d.start, Data: d.data}), work.New(4000, 0))
+	h := reading(d.Layout, mem.NewOverlay(nil, mem.Range{Start: d.start, Data: d.data}), work.New(40, 0))
 	if _, err := h.String(s, MaxSource); !errors.Is(err, work.ErrSpent) {
 		t.Errorf("%v, want %v", err, work.ErrSpent)
 	}
