@@ -87,7 +87,7 @@ func TestJavaHangs(t *testing.T) {
 func TestJavaWaits(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ kind, verdict, where, wait string }{
-		{"starves", "waits in java.util.concurrent.FutureTask.get", "in Hangs.orders (Hangs.java:", "FutureTask 0x"},
+		{"starves", "which no thread has begun to compute", "in Hangs.orders (Hangs.java:", "FutureTask 0x"},
 		{"joins", "waits in java.util.concurrent.CountDownLatch.await", "in Hangs.lambda$joins$", "to end"},
 		{"promises", "waits in java.util.concurrent.CompletableFuture.get", "in Hangs.promises (Hangs.java:",
 			"CompletableFuture 0x"},
