@@ -284,7 +284,8 @@ func TestPerfMapOfDotnet(t *testing.T) {
 		t.Errorf("%d methods are named, want 20: %v", len(functions), functions)
 	}
 	for f := range functions {
-		if strings.HasPrefix(f, "[") || !strings.Contains(f, ".") || strings.Contains(f, "::") {
+		ofCpp := strings.Contains(strings.ReplaceAll(f, ".global::", "."), "::") // C# names interfaces by global::
+		if strings.HasPrefix(f, "[") || !strings.Contains(f, ".") || ofCpp {
 			t.Errorf("method %q", f)
 		}
 	}
