@@ -98,7 +98,8 @@ func (j *judging) of(pid int) *together {
 			p.spin = append(p.spin, tid)
 			p.rests = false
 		case class != Blocked && class != Waking && class != InDisk && class != Still,
-			j.states[tid] == "R" && j.waiting[tid] == nil: // who has no CPU for long did little, and goes on
+			j.states[tid] == "R" && j.waiting[tid] == nil,                    // who has no CPU for long did little, and goes on
+			class == Waking && j.states[tid] == "S" && j.waiting[tid] == nil: // it was met on its way
 			p.rests = p.rests && j.isHousekeeper(tid)
 		}
 	}

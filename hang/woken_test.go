@@ -41,24 +41,27 @@ func TestWoken(t *testing.T) {
 }
 
 // TestReadyIsNoRest: beside a thread that waits for nobody known, one that is ready to run shows that its process goes
-// on, in the tree and outside of it, however little CPU it got.
+// on, in the tree and outside of it, however little CPU it got; so does one that woke and of which it is not known what
+// it waits for: it was met on its way.
 func TestReadyIsNoRest(t *testing.T) {
 	idle := &profile.Wait{Sort: profile.SortCondition, Mode: profile.WaitAny, Text: "waits for condition variable",
 		Wakers: []profile.Waker{{PID: 7}}}
 	for _, row := range []struct {
 		name  string
 		state string // of the other thread
+		waits bool
 		kind  Kind
 	}{
-		{"ready", "R", Unknown},
-		{"asleep", "S", Waiting},
+		{"ready", "R", false, Unknown},
+		{"asleep", "S", true, Waiting},
+		{"on its way", "S", false, Unknown},
 	} {
 		c := twice(Counters{}, "S", []string{"f", "main"}, []string{"f", "main"})
 		for i := range c.Moments {
 			m := &c.Moments[i]
 			m.Dumps[0].Threads[0].Wait = idle
 			other := profile.Thread{TID: 8, Name: "job", State: row.state}
-			if row.state == "S" {
+			if row.waits {
 				other.Wait = idle
 			}
 			m.Dumps[0].Threads = append(m.Dumps[0].Threads, other)
@@ -74,7 +77,7 @@ func TestReadyIsNoRest(t *testing.T) {
 			outside.Beside = []*profile.Dump{stacks}
 			for k, state := range []string{row.state, "S"} {
 				beside := profile.WaitingThread{PID: 99, Thread: profile.Thread{TID: 99 + k, State: state}}
-				if state == "S" {
+				if row.waits || k == 1 {
 					beside.Wait = &profile.Wait{Sort: profile.SortCondition, Mode: profile.WaitAny,
 						Text: "waits for condition variable", Wakers: []profile.Waker{{PID: 99}}}
 				}

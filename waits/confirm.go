@@ -58,15 +58,28 @@ func (f *Facts) Confirm(h Hold, same bool) {
 	}
 }
 
-// AtStop takes the call that a thread was blocked in when it was stopped, nil if it ran: if that is not the one that it
-// was in before, nothing that was read of it holds any more.
-func (f *Facts) AtStop(tid int, call *procfs.Syscall) {
+// AtStop takes the call that a thread was blocked in when it was stopped, nil if it ran, and what was copied of its
+// stack: if it is not the call that it was in before, nothing that was read of it holds any more. If it is, the thread
+// may have made it anew meanwhile, from the same place: when it ends is as the stack says then. The graph is to be
+// joined again.
+func (f *Facts) AtStop(tid int, call *procfs.Syscall, stack mem.Range) {
 	t := f.Thread(tid)
-	if t == nil || !t.First.Blocked || t.First.Refused || call != nil && t.goesOn(*call) {
+	switch {
+	case t == nil || !t.First.Blocked || t.First.Refused:
+		return
+	case call == nil || !t.goesOn(*call):
+		t.move()
+		t.Moved = true
 		return
 	}
-	t.move()
-	t.Moved = true
+	times := call.Args[:]
+	if IsFutex(t.Process.Arch, t.First.Call.Number) {
+		times = times[3:] // words of locks are confirmed by themselves
+	}
+	const timespec = 16
+	for _, a := range times {
+		t.Process.Memory.patch(mem.Addr(a), timespec, stack)
+	}
 }
 
 // goesOn reports whether call, of a stop, is the one that t was in before. One that an earlier stop interrupted is

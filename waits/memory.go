@@ -30,6 +30,26 @@ func (m *Memory) Keep(addr mem.Addr, b *[Line]byte, at time.Time) {
 	m.lines[addr] = line{b, at}
 }
 
+// patch replaces what was read of the size bytes at addr by what r has of them.
+func (m *Memory) patch(addr mem.Addr, size int, r mem.Range) {
+	end := addr + mem.Addr(size)
+	for start := addr &^ (Line - 1); start < end && end > addr; start += Line {
+		have, tried := m.lines[start]
+		if !tried || have.data == nil {
+			continue
+		}
+		fresh := *have.data
+		for i := range fresh {
+			if at := start + mem.Addr(i); at >= addr && at < end {
+				if b, ok := r.Bytes(at, 1); ok {
+					fresh[i] = b[0]
+				}
+			}
+		}
+		m.lines[start] = line{&fresh, have.at}
+	}
+}
+
 // readAt is the moment before the line of addr was read, zero if it was not.
 func (m *Memory) readAt(addr mem.Addr) time.Time { return m.lines[addr&^(Line-1)].at }
 

@@ -121,7 +121,7 @@ func (w *Processes) Learn(pid int, walk *dump.Walk, batch *snapshot.Snapshot) {
 	}
 	for i := range batch.Threads {
 		t := &batch.Threads[i]
-		w.Facts.AtStop(t.TID, (*procfs.Syscall)(t.Syscall))
+		w.Facts.AtStop(t.TID, (*procfs.Syscall)(t.Syscall), t.Stack)
 	}
 	for _, h := range w.Graph.Holds(pid) {
 		i := slices.IndexFunc(batch.Threads, func(t snapshot.Thread) bool { return t.TID == h.TID })
