@@ -98,8 +98,8 @@ func (j *judging) of(pid int) *together {
 			p.spin = append(p.spin, tid)
 			p.rests = false
 		case class != Blocked && class != Waking && class != InDisk && class != Still,
-			j.states[tid] == "R" && j.waiting[tid] == nil,                    // who has no CPU for long did little, and goes on
-			class == Waking && j.states[tid] == "S" && j.waiting[tid] == nil: // it was met on its way
+			// Who has no CPU for long did little, and goes on; who woke was met on its way.
+			j.waiting[tid] == nil && (j.states[tid] == "R" || j.states[tid] == "S" && class == Waking):
 			p.rests = p.rests && j.isHousekeeper(tid)
 		}
 	}
