@@ -130,7 +130,10 @@ func (r *Runtime) blocks(a *asyncio, locks *taskLocks, m *view.View, t *taskRead
 			switch {
 			case of == entering:
 				entering = 0 // it may be inside of another block of that
-			case locks.waited[of] && len(b.inside) < maxBlocks && !slices.Contains(b.inside, of):
+			case !locks.waited[of] || slices.Contains(b.inside, of):
+			case len(b.inside) == maxBlocks:
+				b.unread = true
+			default:
 				b.inside = append(b.inside, of)
 			}
 			b.timed = b.timed || r.isLimit(a, m, of, class)
@@ -201,11 +204,12 @@ func (r *Runtime) exits(a *asyncio, locks *taskLocks, m *view.View, f *object.Fr
 	if f.Top <= begins || f.Top%wordSize != 0 {
 		return f.Top == begins
 	}
-	words, ok := m.Bytes(begins, wordSize*min(blockValues, int((f.Top-begins)/wordSize)))
+	values := (f.Top - begins) / wordSize
+	words, ok := m.Bytes(begins, wordSize*int(min(blockValues, values)))
 	if !ok {
 		return false
 	}
-	whole := true
+	whole := values <= blockValues
 	for words = slices.Clone(words); len(words) >= wordSize; words = words[wordSize:] {
 		value := mem.Addr(order.Uint64(words))
 		if value&number == number || value&^tags == 0 {
