@@ -49,31 +49,32 @@ func (c *Code) End() uint64 { return c.Start + uint64(len(c.Data)) }
 func (c *Code) Contains(addr uint64) bool { return addr-c.Start < uint64(len(c.Data)) }
 
 // at returns the instruction that addr lies in, false outside of the range.
-func (c *Code) at(addr uint64) (inst, bool) {
+func (c *Code) at(addr uint64) (Inst, bool) {
 	off := addr&^(size-1) - c.Start
 	if off >= uint64(len(c.Data)) || uint64(len(c.Data))-off < size {
 		return 0, false
 	}
-	return inst(binary.LittleEndian.Uint32(c.Data[off:])), true
+	return Inst(binary.LittleEndian.Uint32(c.Data[off:])), true
 }
 
-// inst is one instruction.
-type inst uint32
+// Inst is one instruction. Its methods that others may ask are of the stack pointer and the frame record: for code of a
+// compiler that is known.
+type Inst uint32
 
 // is reports whether the bits of mask are those of code.
-func (i inst) is(mask, code inst) bool { return i&mask == code }
+func (i Inst) is(mask, code Inst) bool { return i&mask == code }
 
 // field returns n bits from low on.
-func (i inst) field(low, n uint) uint32 { return uint32(i) >> low & (1<<n - 1) }
+func (i Inst) field(low, n uint) uint32 { return uint32(i) >> low & (1<<n - 1) }
 
 // signed is field as a number of two's complement.
-func (i inst) signed(low, n uint) int64 { return int64(int32(uint32(i)<<(32-low-n)) >> (32 - n)) }
+func (i Inst) signed(low, n uint) int64 { return int64(int32(uint32(i)<<(32-low-n)) >> (32 - n)) }
 
 // The register fields of most instructions. Number 31 is SP or zero, as the instruction has it.
-func (i inst) rd() register { return register(i.field(0, 5)) }
-func (i inst) rn() register { return register(i.field(5, 5)) }
-func (i inst) ra() register { return register(i.field(10, 5)) }
-func (i inst) rm() register { return register(i.field(16, 5)) }
+func (i Inst) rd() register { return register(i.field(0, 5)) }
+func (i Inst) rn() register { return register(i.field(5, 5)) }
+func (i Inst) ra() register { return register(i.field(10, 5)) }
+func (i Inst) rm() register { return register(i.field(16, 5)) }
 
 // register is a general register, or SP, by its DWARF number (DWARF for the Arm 64-bit Architecture, 4.1).
 type register uint8

@@ -4,7 +4,7 @@ package arm64
 // direct, target is where it leads, perhaps a stub outside of this range.
 func (c *Code) CallBefore(pc uint64) (target uint64, direct, ok bool) {
 	i, ok := c.at(pc - size)
-	if !ok || pc%size != 0 || !i.isCall() {
+	if !ok || pc%size != 0 || !i.IsCall() {
 		return 0, false, false
 	}
 	if i.flow() == flowCall {
@@ -48,7 +48,7 @@ func (c *Code) loadedFrom(addr uint64, r register, reach int) (uint64, bool) {
 }
 
 // page is what adrp at addr gives.
-func (i inst) page(addr uint64) uint64 {
+func (i Inst) page(addr uint64) uint64 {
 	n := i.signed(5, 19)<<2 | int64(i.field(29, 2))
 	return addr&^0xfff + uint64(n<<12)
 }

@@ -32,7 +32,7 @@ func (c *Code) FromEntrySP(entry, end, pc uint64) (cfi.Row, bool) {
 	w.apart = true
 	w.seen[1] = make([]bool, len(w.seen[0]))
 	f := place{pc: pc}
-	moved := func(at uint64, i inst, s *state) bool { return f.visit(at, i, s) && s.movedSP() }
+	moved := func(at uint64, i Inst, s *state) bool { return f.visit(at, i, s) && s.movedSP() }
 	w.Add(path{PC: entry, State: newState(false)})
 	for resumed := 0; resumed == 0 || w.resume(w.Hi); resumed++ {
 		if resumed == paths.MaxResumed || w.run(moved) || w.Exhausted {
@@ -54,12 +54,12 @@ type place struct {
 }
 
 // visit keeps s if i is the instruction that contains pc, and reports whether it is.
-func (f *place) visit(at uint64, i inst, s *state) bool {
+func (f *place) visit(at uint64, i Inst, s *state) bool {
 	if f.pc-at >= size {
 		return false
 	}
 	f.s = s.clone()
-	if f.pc != at && i.isCall() {
+	if f.pc != at && i.IsCall() {
 		f.s.afterCall() // it is a return address
 	}
 	return true

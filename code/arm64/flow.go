@@ -16,7 +16,7 @@ const (
 )
 
 // flow classifies the instruction. Source: C4.1, "Branches, Exception Generating and System instructions".
-func (i inst) flow() flow {
+func (i Inst) flow() flow {
 	switch {
 	case i.is(0x7c000000, 0x14000000): // b, bl
 		if i>>31 == 1 {
@@ -45,7 +45,7 @@ func (i inst) flow() flow {
 }
 
 // target is where a direct branch at addr leads.
-func (i inst) target(addr uint64) uint64 {
+func (i Inst) target(addr uint64) uint64 {
 	switch {
 	case i.is(0x7c000000, 0x14000000):
 		return addr + uint64(i.signed(0, 26)*size)
@@ -57,11 +57,11 @@ func (i inst) target(addr uint64) uint64 {
 	return addr + uint64(i.signed(5, 19)*size)
 }
 
-// isCall reports a call, direct or not.
-func (i inst) isCall() bool {
+// IsCall reports a call, direct or not.
+func (i Inst) IsCall() bool {
 	f := i.flow()
 	return f == flowCall || f == flowCallAny
 }
 
 // isMark reports what stands before code and does nothing: bti, nop and the like.
-func (i inst) isMark() bool { return i.is(0xffffff3f, 0xd503241f) || i == 0xd503201f }
+func (i Inst) isMark() bool { return i.is(0xffffff3f, 0xd503241f) || i == 0xd503201f }

@@ -18,7 +18,7 @@ func (c *Code) Forward(pc uint64, called bool) (cfi.Row, bool) {
 	w := newWalk(c, paths.Around(pc))
 	var best, fallback cfi.Row
 	var found, any bool
-	visit := func(at uint64, i inst, s *state) bool {
+	visit := func(at uint64, i Inst, s *state) bool {
 		if !w.leaves(at, i) {
 			return false
 		}
@@ -47,7 +47,7 @@ func isLost(rule cfi.Rule) bool {
 
 // leaves reports whether i, at that address, ends the frame: a return, or a tail call to a stub or code outside of
 // the range.
-func (w *walk) leaves(at uint64, i inst) bool {
+func (w *walk) leaves(at uint64, i Inst) bool {
 	switch i.flow() {
 	case flowReturn, flowSlot:
 		return true
@@ -59,7 +59,7 @@ func (w *walk) leaves(at uint64, i inst) bool {
 
 // returnsBy is the register that holds the return address when i leaves the frame: code that switches stacks by hand
 // may restore x30 for the other side, and return by another.
-func (i inst) returnsBy() register {
+func (i Inst) returnsBy() register {
 	if i.is(0xfffffc1f, 0xd65f0000) { // ret x
 		return i.rn()
 	}

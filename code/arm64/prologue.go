@@ -51,7 +51,7 @@ func (c *Code) BehindEnd(lowest, pc uint64) uint64 {
 }
 
 // movesSP recognises what puts SP elsewhere.
-func (i inst) movesSP() bool {
+func (i Inst) movesSP() bool {
 	if i.flow() != flowNext {
 		return false
 	}

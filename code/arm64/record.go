@@ -25,10 +25,10 @@ func (c *Code) Records(entry, end uint64, grows bool) Records {
 	}
 	w := newWalk(c, paths.Whole(entry, min(end, entry+maxRecordFunction)))
 	r := Records{Whole: end-entry <= maxRecordFunction}
-	visit := func(pc uint64, i inst, s *state) bool {
+	visit := func(pc uint64, i Inst, s *state) bool {
 		record := s.record()
 		r.Made = r.Made || record
-		if !i.isCall() || grows && !s.holds(lr) {
+		if !i.IsCall() || grows && !s.holds(lr) {
 			return false
 		}
 		if r.Calls++; !record {

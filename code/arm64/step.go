@@ -1,7 +1,7 @@
 package arm64
 
 // step applies an instruction that goes on to the next one.
-func (s *state) step(i inst) {
+func (s *state) step(i Inst) {
 	compared := s.compared
 	s.compared = sp
 	switch op := i.field(25, 4); {
@@ -27,7 +27,7 @@ func (s *state) setSP(r register, v value) {
 }
 
 // stepImmediate applies data processing with an immediate.
-func (s *state) stepImmediate(i inst) {
+func (s *state) stepImmediate(i Inst) {
 	rd := i.rd()
 	switch {
 	case i.is(0x1f800000, 0x11000000): // add, adds, sub, subs
@@ -55,7 +55,7 @@ func (s *state) stepImmediate(i inst) {
 }
 
 // moveWide applies movn, movz, movk.
-func (s *state) moveWide(i inst) {
+func (s *state) moveWide(i Inst) {
 	shift := 16 * i.field(21, 2)
 	n := int64(i.field(5, 16)) << shift
 	v := value{kind: constant}
@@ -80,7 +80,7 @@ func (s *state) moveWide(i inst) {
 }
 
 // stepRegisters applies data processing of registers.
-func (s *state) stepRegisters(i inst) {
+func (s *state) stepRegisters(i Inst) {
 	wide := i>>31 == 1
 	switch {
 	case i.is(0x7fe0ffe0, 0x2a0003e0): // mov
@@ -109,7 +109,7 @@ func (s *state) stepRegisters(i inst) {
 }
 
 // sum is v plus or minus rm, which is shifted left if plain says that it is not changed otherwise.
-func (s *state) sum(i inst, v value, plain bool, shift uint32) value {
+func (s *state) sum(i Inst, v value, plain bool, shift uint32) value {
 	n := s.get(i.rm())
 	if i>>31 == 0 || !plain || n.kind != constant || shift > 16 || n.off > maxOffset || n.off < -maxOffset {
 		return value{}
@@ -122,7 +122,7 @@ func (s *state) sum(i inst, v value, plain bool, shift uint32) value {
 
 // stepSystem applies system calls and reads of system registers. Hints do nothing: those that sign or check x30 leave
 // the address that it is.
-func (s *state) stepSystem(i inst) {
+func (s *state) stepSystem(i Inst) {
 	switch {
 	case i.is(0xffe0001f, 0xd4000001): // svc
 		s.set(x0, value{})
@@ -132,7 +132,7 @@ func (s *state) stepSystem(i inst) {
 }
 
 // stepFloats applies what writes a general register out of a vector.
-func (s *state) stepFloats(i inst) {
+func (s *state) stepFloats(i Inst) {
 	toGeneral := i.is(0x7f20fc00, 0x1e200000) && i.field(16, 3)&0b110 != 0b010 && i.field(16, 3) != 0b111
 	if toGeneral || i.is(0xbfe0f400, 0x0e003400) { // fcvt, fmov; smov, umov
 		s.set(i.rd(), value{})
@@ -140,7 +140,7 @@ func (s *state) stepFloats(i inst) {
 }
 
 // stepVectors applies what SVE does to general registers: a distance in vectors is not known.
-func (s *state) stepVectors(i inst) {
+func (s *state) stepVectors(i Inst) {
 	switch {
 	case i.is(0xffa0f000, 0x04205000): // addvl, addpl and those of streaming mode
 		s.setSP(i.rd(), value{})
@@ -150,7 +150,7 @@ func (s *state) stepVectors(i inst) {
 }
 
 // writes reports whether i may change r, which is not SP.
-func (i inst) writes(r register) bool {
+func (i Inst) writes(r register) bool {
 	s := newState(false)
 	s.step(i)
 	return !(s.regs[r] == initial(r))

@@ -53,7 +53,7 @@ func (s *state) move(a access, r register, at value) {
 }
 
 // stepMemory applies loads and stores. Source: C4.1, "Loads and Stores".
-func (s *state) stepMemory(i inst) {
+func (s *state) stepMemory(i Inst) {
 	switch {
 	case i.is(0x3a000000, 0x28000000):
 		s.pair(i)
@@ -81,7 +81,7 @@ func (s *state) stepMemory(i inst) {
 }
 
 // pair applies ldp, stp and those without allocation.
-func (s *state) pair(i inst) {
+func (s *state) pair(i Inst) {
 	opc := i.field(30, 2)
 	a := access{load: i>>22&1 == 1, vector: i>>26&1 == 1, base: i.rn(), index: [...]int{atOffset, postIndex, atOffset,
 		preIndex}[i.field(23, 2)]}
@@ -105,7 +105,7 @@ func (s *state) pair(i inst) {
 }
 
 // single applies ldr and str in all their forms, and the atomic ones.
-func (s *state) single(i inst) {
+func (s *state) single(i Inst) {
 	opc, width := i.field(22, 2), int64(1)<<i.field(30, 2)
 	a := access{load: opc != 0, vector: i>>26&1 == 1, width: width, base: i.rn()}
 	if a.vector {
@@ -141,7 +141,7 @@ func (s *state) single(i inst) {
 }
 
 // exclusive applies ldxr, stxr, ldar, cas and their kind.
-func (s *state) exclusive(i inst) {
+func (s *state) exclusive(i Inst) {
 	load, pair, ordered := i>>22&1 == 1, i>>21&1 == 1, i>>23&1 == 1
 	switch {
 	case pair && (ordered || i>>31 == 0): // cas, casp
@@ -158,7 +158,7 @@ func (s *state) exclusive(i inst) {
 }
 
 // tags applies stg and its kind, which may write the address back, and ldg.
-func (s *state) tags(i inst) {
+func (s *state) tags(i Inst) {
 	switch i.field(10, 2) {
 	case 0b01, 0b11:
 		s.regs[i.rn()] = s.regs[i.rn()].plus(i.signed(12, 9) * 16)

@@ -19,12 +19,12 @@ var (
 	cloneNumber  = masked{0xffffffff, 0xd2801b88} // mov x8, #220
 	clone3Number = masked{0xffffffff, 0xd2803668} // mov x8, #435
 	call         = masked{0xffffffff, 0xd4000001} // svc #0
-	ret          = masked{0xffffffff, 0xd65f03c0}
+	ret          = masked{0xffffffff, Ret}
 	endsRecords  = masked{0xffffffff, 0xd280001d} // mov x29, #0: newer ones do so first
 )
 
 // masked is an instruction whose bits of mask are those of code.
-type masked struct{ mask, code inst }
+type masked struct{ mask, code Inst }
 
 // BeginsThread reports whether code[at] is where a C library looks whether it goes on in a thread that it has just
 // made: at is the place of the exact PC in bytes read around it (12 before and 16 from it on are enough). The new
@@ -57,7 +57,7 @@ func matches(code []byte, start int, want []masked) bool {
 		return false
 	}
 	for i, w := range want {
-		if !inst(binary.LittleEndian.Uint32(code[start+i*size:])).is(w.mask, w.code) {
+		if !Inst(binary.LittleEndian.Uint32(code[start+i*size:])).is(w.mask, w.code) {
 			return false
 		}
 	}

@@ -46,7 +46,7 @@ func (w *walk) seenLike(s *state) []bool {
 }
 
 // visitor sees each instruction with the state before it, and reports whether to stop.
-type visitor func(pc uint64, i inst, s *state) bool
+type visitor func(pc uint64, i Inst, s *state) bool
 
 // run follows all open paths until visit says to stop, and reports whether it did.
 func (w *walk) run(visit visitor) bool {
@@ -86,7 +86,7 @@ func (w *walk) follow(p path, visit visitor) bool {
 }
 
 // advance moves p over i, opens the other paths, and reports whether p goes on.
-func (w *walk) advance(p *path, i inst) bool {
+func (w *walk) advance(p *path, i Inst) bool {
 	next := p.PC + size
 	switch i.flow() {
 	case flowNext:
@@ -142,7 +142,7 @@ func (w *walk) resume(pc uint64) bool { return w.Resume(pc, w.unseen, (*state).c
 const probeLoop = 4
 
 // probe recognises that loop at its begin: inside it SP is another one in each round.
-func (w *walk) probe(pc uint64, i inst, s *state) {
+func (w *walk) probe(pc uint64, i Inst, s *state) {
 	if !i.is(0xff8003ff, 0xd10003ff) { // sub sp, sp, #n
 		return
 	}

@@ -3,6 +3,7 @@ package coreclr
 import (
 	"errors"
 
+	"github.com/fpstack/fpstack/code/arm64"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind/cfi"
@@ -68,7 +69,10 @@ func (r *Runtime) rowARM64(c *code, at uint32, interrupted bool) (*cfi.Row, erro
 // Source: src/coreclr/vm/arm64/asmhelpers.S. Seen in 10.0.12.
 func tripARM64(code []byte, at int) (t *trip, begin int) {
 	for begin = at &^ (instruction - 1); begin >= 0; begin -= instruction {
-		if begin+instruction <= len(code) && order.Uint32(code[begin:])&^(0x7f<<15) == pushRecord {
+		if begin+instruction > len(code) {
+			continue
+		}
+		if _, before, saves := arm64.Word(code[begin:]).SavesRecord(); saves && before {
 			return parseTripARM64(code[begin:]), begin
 		}
 	}
@@ -76,11 +80,8 @@ func tripARM64(code []byte, at int) (t *trip, begin int) {
 }
 
 const (
-	pushRecord = 0xa9807bfd // stp x29, x30, [sp, #n]!, n being 7 bits from bit 15 on, in words
-	popRecord  = 0xa8c07bfd // ldp x29, x30, [sp], #n
-	moveFP     = 0x910003fd // mov x29, sp
-	moveX0     = 0x910003e0 // mov x0, sp
-	ret        = 0xd65f03c0
+	moveFP = 0x910003fd // mov x29, sp
+	moveX0 = 0x910003e0 // mov x0, sp
 )
 
 // parseTripARM64 reads the function that b begins with; nil if it is another one.
@@ -88,9 +89,10 @@ func parseTripARM64(b []byte) *trip {
 	b = b[:min(len(b), tripReach)]
 	const most = 1 << 16 // of the frame that has returned
 	t := &trip{arch: regs.ARM64, changed: regs.ARM64FP, above: most}
-	size, depth, before, kept := int64(0), int64(0), uint32(0), false
+	size, depth, before, kept := int64(0), int64(0), arm64.Inst(0), false
 	for at := 0; at+instruction <= len(b); at += instruction {
-		i := order.Uint32(b[at:])
+		i := arm64.Word(b[at:])
+		_, behind, leaves := i.LoadsRecord()
 		for range instruction {
 			t.depth = append(t.depth, depth)
 		}
@@ -111,9 +113,9 @@ func parseTripARM64(b []byte) *trip {
 			kept = kept || first == 0 && second == 1
 		case i&0xffc003e0 == 0xa94003e0 && t.call != 0, i&0xff8003e0 == 0xad0003e0: // ldp, also q registers, or stp
 		case i&0xff8003e0 == 0xf90003e0: // str, ldr
-		case i&^(0x7f<<15) == popRecord && n == size && t.call != 0:
+		case leaves && behind && n == size && t.call != 0:
 			depth = 0
-		case i == ret && depth == 0 && t.call != 0:
+		case i == arm64.Ret && depth == 0 && t.call != 0:
 			return t.sorted()
 		default:
 			return nil

@@ -75,16 +75,10 @@ func (r *Runtime) entryARM64(b *builtin, v module.Vaddr, _ bool) *cfi.Row {
 	return &row
 }
 
-// savesRecord reports whether i is stp x29, x30, [sp, #n], with or without write-back.
-func savesRecord(i uint32) bool { return i&0xfe407fff == 0xa8007bfd }
-
-// setsFP reports whether i is mov x29, sp or add x29, sp, #n.
-func setsFP(i uint32) bool { return i&0xffc003ff == 0x910003fd }
-
 // prologueARM64 is where code saves the frame pointer.
 func prologueARM64(code []byte) int {
 	for i := 0; i+instruction <= len(code); i += instruction {
-		if savesRecord(order.Uint32(code[i:])) {
+		if _, _, saves := arm64.Word(code[i:]).SavesRecord(); saves {
 			return i
 		}
 	}
@@ -100,12 +94,14 @@ func (r *Runtime) stateARM64(a *area, now *regs.Registers, v *view.View) (state,
 		return state{}, fmt.Errorf("read code: %w", v.Fault())
 	}
 	b := r.builtinAt(a, pc)
-	switch i := order.Uint32(code); {
+	_, _, saves := arm64.Word(code).SavesRecord()
+	_, sets := arm64.Word(code).SetsFP()
+	switch {
 	case b != nil && (b.kind == bytecodeHandler || b.inFrame()):
 		return state{framed: true}, nil // its own frame, or that of the function
 	case b != nil && b.kind == baselinePrologue && r.builds(b, module.Vaddr(uint64(pc)-a.bias)):
 		return state{framed: true}, nil // the baseline code has saved the frame pointer
-	case savesRecord(i), setsFP(i), r.notBegun(a, b, pc, v):
+	case saves, sets, r.notBegun(a, b, pc, v):
 		return state{caller: atLink(now), entered: true}, nil
 	case returnsSoon(code):
 		return state{caller: atLink(now)}, nil
@@ -121,24 +117,20 @@ func (r *Runtime) stateARM64(a *area, now *regs.Registers, v *view.View) (state,
 func (r *Runtime) builds(b *builtin, v module.Vaddr) bool {
 	code, _ := r.m.Text(b.start)
 	for i := 0; i+instruction <= min(len(code), int(v-b.start)); i += instruction {
-		if loadsRecord(order.Uint32(code[i:])) {
+		if _, _, leaves := arm64.Word(code[i:]).LoadsRecord(); leaves {
 			return false
 		}
 	}
 	return true
 }
 
-// loadsRecord reports whether i is ldp x29, x30, [sp], #n, or without write-back.
-func loadsRecord(i uint32) bool { return i&0xfe407fff == 0xa8407bfd }
-
 // returnsSoon reports whether code has given up its frame, or has none: it drops arguments and returns.
 func returnsSoon(code []byte) bool {
-	const ret = 0xd65f03c0
 	for ; len(code) >= instruction; code = code[instruction:] {
-		i := order.Uint32(code)
+		i := arm64.Word(code)
 		to := i & 31
 		switch {
-		case i == ret:
+		case i == arm64.Ret:
 			return true
 		case i&0xff000010 == 0x54000000: // b.cond: as many arguments as are declared, or more
 		case to == 29 || to == 30:
@@ -184,14 +176,14 @@ func (r *Runtime) inBuiltin(a *area, b *builtin, now *regs.Registers, v *view.Vi
 
 // returnedARM64 is what the function at that address returns, if all that it does is return something fixed.
 func returnedARM64(m *module.Module, code []byte, at module.Vaddr) (module.Vaddr, bool) {
-	const ret, most = 0xd65f03c0, 8
+	const most = 8
 	x0, known := module.Vaddr(0), false
 	for range most {
 		if len(code) < instruction {
 			return 0, false
 		}
-		switch i := order.Uint32(code); {
-		case i == ret:
+		switch i := arm64.Word(code); {
+		case i == arm64.Ret:
 			return x0, known
 		case i&0xfffff01f == 0xd503201f: // hints, those of signed return addresses among them
 		case i&0x9f00001f == 0x90000000: // adrp x0

@@ -38,11 +38,11 @@ func byCodeARM64(b []byte, start, pc mem.Addr, budget *work.Budget) (*cfi.Row, b
 // another function, which takes off its own. SP may be higher there than where the function began.
 func leaves(b []byte, n int) (pops int64, ok bool) {
 	for back := n - 4; back >= 0; back -= 4 { // to what loads the record
-		i := order.Uint32(b[back:])
-		if i&0xfe407fff == 0xa8407bfd { // ldp x29, x30, [sp], #n
+		i := arm64.Word(b[back:])
+		if _, _, leaves := i.LoadsRecord(); leaves {
 			break
 		}
-		if _, ok := movesSP(i); !ok && !isHint(i) || back == 0 {
+		if _, ok := i.AddsSP(); !ok && !isHint(i) || back == 0 {
 			return 0, false
 		}
 	}
@@ -50,8 +50,8 @@ func leaves(b []byte, n int) (pops int64, ok bool) {
 		return 0, false
 	}
 	for ; n+4 <= len(b); n += 4 {
-		i := order.Uint32(b[n:])
-		if by, ok := movesSP(i); ok {
+		i := arm64.Word(b[n:])
+		if by, ok := i.AddsSP(); ok {
 			pops += by
 			continue
 		}
@@ -59,9 +59,8 @@ func leaves(b []byte, n int) (pops int64, ok bool) {
 		switch {
 		case isHint(i):
 		case i>>26 == 5 && (to < 0 || to >= len(b)), // b, out of it
-			i&0xfffffc1f == 0xd61f0000, // br
-			i == 0xd65f03c0,            // ret
-			i&0xfffffbff == 0xd65f0bff: // retaa, retab
+			i&0xfffffc1f == 0xd61f0000,                 // br
+			i == arm64.Ret, i&0xfffffbff == 0xd65f0bff: // ret, retaa, retab
 			return pops, true
 		default:
 			return 0, false
@@ -70,17 +69,5 @@ func leaves(b []byte, n int) (pops int64, ok bool) {
 	return 0, false
 }
 
-// movesSP is how far i moves SP up, if that is all that it does: add or sub sp, sp, #n.
-func movesSP(i uint32) (int64, bool) {
-	if i&0xbf8003ff != 0x910003ff {
-		return 0, false
-	}
-	n := int64(i>>10&0xfff) << (12 * (i >> 22 & 1))
-	if i&(1<<30) != 0 {
-		return -n, true
-	}
-	return n, true
-}
-
 // isHint reports whether i is a hint: autiasp, bti.
-func isHint(i uint32) bool { return i&0xfffff01f == 0xd503201f }
+func isHint(i arm64.Inst) bool { return i&0xfffff01f == 0xd503201f }
