@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/fpstack/fpstack/snapshot"
-	"github.com/fpstack/fpstack/tracer"
 )
 
 // TestTaskLocks: of tasks that wait for a Lock of asyncio it is known which one has it, where that one is inside of a
@@ -35,20 +34,8 @@ func TestTaskLocks(t *testing.T) {
 			want["limited"] = lock{true, keeps, true}
 		}
 		x := start(t, in, "tasklocks.py", nil)
-		l := x.lister(t)
-		s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers(),
-			ProcessCopiers: []snapshot.ProcessCopier{l.(snapshot.ProcessCopier)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		fibers, err := l.Fibers(s)
-		if err != nil {
-			t.Error(err)
-		}
-		names := map[uint64]string{}
-		for i := range fibers {
-			names[fibers[i].ID] = fibers[i].Name
-		}
+		_, fibers, _ := x.fibers(t)
+		names := taskNames(fibers)
 		met := 0
 		for i := range fibers {
 			f := &fibers[i]

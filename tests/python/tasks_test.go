@@ -40,8 +40,8 @@ func (x *target) lister(t testing.TB) vm.FiberLister {
 	return nil
 }
 
-// tasks lists the tasks of the target, by name, as they are at one instant.
-func (x *target) tasks(t testing.TB) map[string]task {
+// fibers lists the tasks of the target as they are at one instant, with what was copied then.
+func (x *target) fibers(t testing.TB) (vm.FiberLister, []snapshot.Fiber, *snapshot.Snapshot) {
 	t.Helper()
 	l := x.lister(t)
 	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: x.Runtimes.DumpCopiers(),
@@ -53,11 +53,23 @@ func (x *target) tasks(t testing.TB) map[string]task {
 	if err != nil {
 		t.Error(err)
 	}
-	facts := x.Runtimes.ThreadFacts(s)
+	return l, fibers, s
+}
+
+// taskNames are the names of fibers by their ids.
+func taskNames(fibers []snapshot.Fiber) map[uint64]string {
 	names := map[uint64]string{}
 	for i := range fibers {
 		names[fibers[i].ID] = fibers[i].Name
 	}
+	return names
+}
+
+// tasks lists the tasks of the target, by name, as they are at one instant.
+func (x *target) tasks(t testing.TB) map[string]task {
+	t.Helper()
+	l, fibers, s := x.fibers(t)
+	facts, names := x.Runtimes.ThreadFacts(s), taskNames(fibers)
 	all := map[string]task{}
 	for i := range fibers {
 		f := &fibers[i]

@@ -20,14 +20,9 @@ func (r *Runtime) computers(s *snapshot.Snapshot, memory mem.Reader, locks []wai
 	if len(futures) == 0 {
 		return
 	}
-	runs, queues := map[mem.Addr][]computer{}, map[mem.Addr]bool{}
-	left := int64(maxLiveSteps)
-	for i := range s.Threads {
-		t := &s.Threads[i]
-		if !r.reads(t) || r.roster.Load().of(t) == 0 {
-			continue
-		}
-		m := r.reading(s.Reader(t, nil), memory, left)
+	runs, queues := map[mem.Addr][]holder{}, map[mem.Addr]bool{}
+	for t, of := range r.eachThread(s, memory) {
+		m := of.m
 		frames := r.innermostFrames(t, m, maxFrames)
 		for k := max(0, len(frames)-outermost); k < len(frames); k++ {
 			f := &frames[k]
@@ -35,16 +30,14 @@ func (r *Runtime) computers(s *snapshot.Snapshot, memory mem.Reader, locks []wai
 			case !ok || libraryFile(file) != poolFile:
 			case function == "run":
 				if future, ok := r.layout.Attribute(m, r.variableOf(f, "self", m), "future"); ok {
-					runs[future] = append(runs[future], computer{t.TID, m.TakeLate() || t.Registers == nil})
+					runs[future] = append(runs[future], holder{t.TID, m.TakeLate() || t.Registers == nil})
 				}
 			case function == "_worker":
 				queues[r.variableOf(f, "work_queue", m)] = true
 			}
 		}
-		left = m.Left()
 	}
-	m := r.reading(nil, memory, left)
-	queued := r.queuedIn(queues, m)
+	queued := r.queuedIn(queues, r.reading(nil, memory, maxLiveSteps))
 	for i, future := range futures {
 		l, who := &locks[i], runs[future]
 		switch {
@@ -56,12 +49,6 @@ func (r *Runtime) computers(s *snapshot.Snapshot, memory mem.Reader, locks []wai
 			l.Evidence = fmt.Sprintf("the work of the Future at %#x is in the queue of its pool", uint64(future))
 		}
 	}
-}
-
-// computer is a thread that runs a piece of work; late says that what tells it may be of another moment.
-type computer struct {
-	tid  int
-	late bool
 }
 
 // maxQueued bounds the pieces of work that are looked at.

@@ -195,20 +195,15 @@ const maxLocks = 1 << 12
 
 // pyLocks lists the locks of Python that threads of s wait for, each once.
 func (r *Runtime) pyLocks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock {
-	o := r.roster.Load()
 	threads := r.threadsByIdent(s)
 	var out []waits.Lock
 	at, futures := map[mem.Addr]int{}, map[int]mem.Addr{}
-	left := int64(maxLiveSteps) // of all threads
-	for i := range s.Threads {
-		t := &s.Threads[i]
-		if !r.reads(t) || o.of(t) == 0 || len(out) == maxLocks {
-			continue
+	for t, of := range r.eachThread(s, memory) {
+		if len(out) == maxLocks {
+			break
 		}
-		m := r.reading(s.Reader(t, nil), memory, left)
-		search := *m
-		l, ok := r.lockOf(t, &search, m, nil)
-		if left = min(m.Left(), search.Left()); !ok {
+		l, ok := r.lockOf(t, of.search, of.m, nil)
+		if !ok {
 			continue
 		}
 		if k, known := at[l.addr]; known {
@@ -216,17 +211,16 @@ func (r *Runtime) pyLocks(s *snapshot.Snapshot, memory mem.Reader) []waits.Lock 
 			continue
 		}
 		at[l.addr] = len(out)
-		shown := l.shown(t.TID, threads, t.Registers != nil && !m.TakeLate() && !s.Rolling)
+		shown := l.shown(t.TID, threads, t.Registers != nil && !of.m.TakeLate() && !s.Rolling)
 		if l.kind == lockType && !l.ends {
-			if a, of := r.awaitedIn(t, &search, m); a != nil {
-				shown.Kind, shown.Name, shown.Note = a.kind, a.name(of), ""
+			if a, object := r.awaitedIn(t, of.search, of.m); a != nil {
+				shown.Kind, shown.Name, shown.Note = a.kind, a.name(object), ""
 				shown.Evidence = fmt.Sprintf("by the lock at %#x, which nobody holds", uint64(l.addr))
-				if a.kind == waits.Result && a.file == futuresFile && of != 0 {
-					futures[len(out)] = of
+				if a.kind == waits.Result && a.file == futuresFile && object != 0 {
+					futures[len(out)] = object
 				}
 			}
-			shown.Instant = shown.Instant && !m.TakeLate()
-			left = min(m.Left(), search.Left())
+			shown.Instant = shown.Instant && !of.m.TakeLate()
 		}
 		out = append(out, shown)
 	}

@@ -1,6 +1,8 @@
 package cpython
 
 import (
+	"iter"
+
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/view"
@@ -39,4 +41,30 @@ func (r *Runtime) reading(copied *mem.Overlay, live mem.Reader, steps int64) *vi
 	}
 	v.Within(steps)
 	return &v
+}
+
+// threadMemory is what of a thread was copied in its stop, over the memory of the process as it runs.
+type threadMemory struct {
+	m      *view.View
+	search *view.View // for what only tells what an object is: it does not make m late
+}
+
+// eachThread gives those of s that have a state of the interpreter, with their memory: all together may read no more
+// than one lot of steps.
+func (r *Runtime) eachThread(s *snapshot.Snapshot, memory mem.Reader) iter.Seq2[*snapshot.Thread, threadMemory] {
+	return func(yield func(*snapshot.Thread, threadMemory) bool) {
+		left := int64(maxLiveSteps)
+		for i := range s.Threads {
+			t := &s.Threads[i]
+			if !r.reads(t) || r.roster.Load().of(t) == 0 {
+				continue
+			}
+			m := r.reading(s.Reader(t, nil), memory, left)
+			search := *m
+			if !yield(t, threadMemory{m, &search}) {
+				return
+			}
+			left = min(m.Left(), search.Left())
+		}
+	}
 }

@@ -201,22 +201,10 @@ func (r *Runtime) holdersByBlock(s *snapshot.Snapshot, memory mem.Reader, locks 
 	if len(unowned) == 0 {
 		return
 	}
-	type holder struct {
-		tid  int
-		late bool
-	}
 	found := map[mem.Addr][]holder{}
-	left := int64(maxLiveSteps)
-	for i := range s.Threads {
-		t := &s.Threads[i]
-		if !r.reads(t) || r.roster.Load().of(t) == 0 {
-			continue
-		}
-		m := r.reading(s.Reader(t, nil), memory, left)
-		search := *m
-		w := r.withsOf(t, &search, m, nil)
-		left = min(m.Left(), search.Left())
-		late := m.TakeLate() || t.Registers == nil
+	for t, of := range r.eachThread(s, memory) {
+		w := r.withsOf(t, of.search, of.m, nil)
+		late := of.m.TakeLate() || t.Registers == nil
 		for at, l := range unowned {
 			n := w.outer[at] + w.inner[at]
 			if w.inner[at] > 0 && waitsFor(l, t.TID) && (r.entersFirst() || w.enters[at]) {
@@ -234,6 +222,12 @@ func (r *Runtime) holdersByBlock(s *snapshot.Snapshot, memory mem.Reader, locks 
 				l.Owner)
 		}
 	}
+}
+
+// holder is a thread that has something; late says that what tells it may be of another moment.
+type holder struct {
+	tid  int
+	late bool
 }
 
 // entersFirst reports whether __exit__ is among the values of a frame already while it waits for the lock.
