@@ -239,7 +239,7 @@ func (j *judging) culprit(pid, tid int) *Culprit {
 		blamed = of.requests
 	}
 	if len(blamed) == 0 {
-		blamed = j.sleepersOf(&node{pid: pid, tid: tid}, j.waiting[tid])
+		blamed = j.sleepersOf(pid, tid, j.waiting[tid])
 	}
 	if c.Fiber, c.Frame = culpritFiber(d, blamed); c.Frame != nil {
 		return c

@@ -61,36 +61,37 @@ func sleeps(d *profile.Dump, f *profile.Fiber) bool {
 	})
 }
 
-// sleepersOf are the tasks that sleep in the loop of n, which waits for w until a timer ends that.
-func (j *judging) sleepersOf(n *node, w *profile.Wait) (all []*profile.Fiber) {
+// sleepersOf are the tasks that sleep in the loop of a thread, which waits for w until a timer ends that.
+func (j *judging) sleepersOf(pid, tid int, w *profile.Wait) (all []*profile.Fiber) {
 	if w == nil || !w.Timed || max(w.Left, w.Length) <= 0 {
 		return nil
 	}
-	for _, f := range j.of(n.pid).sleepers {
-		if f.LoopTID == n.tid {
+	for _, f := range j.of(pid).sleepers {
+		if f.LoopTID == tid {
 			all = append(all, f)
 		}
 	}
 	return all
 }
 
-// tasksSleep says of sleepers, of the loop of n, that they do, and when the first timer of that is due; "" if none is
-// in the user's own code.
-func (j *judging) tasksSleep(n *node, w *profile.Wait, sleepers []*profile.Fiber) string {
-	f, frame := culpritFiber(j.of(n.pid).dump, sleepers)
+// tasksSleep says of the tasks in the loop of a thread that they sleep, and when the first timer of that is due; "" if
+// none of these is in the user's own code.
+func (j *judging) tasksSleep(pid, tid int, w *profile.Wait) string {
+	all := j.sleepersOf(pid, tid, w)
+	f, frame := culpritFiber(j.of(pid).dump, all)
 	if frame == nil {
 		return ""
 	}
 	verb := "sleeps"
-	if len(sleepers) > 1 {
+	if len(all) > 1 {
 		verb = "sleep"
 	}
 	due := asleepFor(w.Left)
 	if w.Left <= 0 {
 		due = "at most " + asleepFor(w.Length)
 	}
-	return fmt.Sprintf("has %s that %s, with the next timer due in %s: %s in %s", text.Count(len(sleepers), f.Kind),
-		verb, due, fiberName(f), place(frame))
+	return fmt.Sprintf("has %s that %s, with the next timer due in %s: %s in %s", text.Count(len(all), f.Kind), verb,
+		due, fiberName(f), place(frame))
 }
 
 // isWorker reports whether a task waits for the next item of a queue.

@@ -231,11 +231,11 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankTime, j.sleepKind(n.tid, w), j.asleep(n, w)
 	case w.Mode == profile.WaitOutside:
 		s.rank, s.kind, s.does = rankOutside, Waiting, briefly(w)
-	case j.tasksSleep(n, w, j.sleepersOf(n, w)) != "":
-		s.rank, s.kind = rankBlocked, j.sleepKind(n.tid, w)
-		s.does = j.tasksSleep(n, w, j.sleepersOf(n, w))
 	default:
 		s.rank, s.kind, s.does = rankBlocked, j.blockedKind(n), j.blocked(n, w)
+		if words := j.tasksSleep(n.pid, n.tid, w); words != "" {
+			s.kind, s.does = j.sleepKind(n.tid, w), words
+		}
 	}
 	if !j.tree[n.pid] {
 		j.unanswered(s, w)
