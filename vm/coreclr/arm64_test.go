@@ -75,25 +75,12 @@ func TestTripARM64(t *testing.T) {
 // TestReplacedReturnARM64: the place of the replaced return address is somewhere in the frame that has returned; from
 // its second instruction on the caller's x29 is on the stack alone.
 func TestReplacedReturnARM64(t *testing.T) {
-	const store, threads, code, slot, sp = 0x10000, 0x20000, 0x30000, 0x38f48, 0x39000
-	b := make([]byte, 0x30000)
-	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(b[at-store:], v) }
-	l, err := layoutOf(Version{10, 0, 12}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.threadStore = variable{at: store}
-	put(store, store+0x100)
-	put(store+0x100+int(l.storeFirst), threads+uint64(l.threadLink))
-	put(threads+int(l.threadOSID), 812)
-	put(threads+0x230, 0x99) // is no managed code
-	put(threads+0x238, slot+8)
-	put(threads+0x240, code+0x44)
-	put(threads+0x248, slot)
-	put(sp-192, 0x39400)
-	r := newRuntime(&object{port: &onARM64}, 0, l, module.Image{Memory: mem.NewOverlay(nil,
-		mem.Range{Start: store, Data: b})})
-	r.sections.Store(&sections{list: []section{{start: code, end: code + 0x100}}, low: code, high: code + 0x100})
+	const code, slot, sp = drawnCode, 0x38f48, 0x39000
+	r := replacedReturn(t, &onARM64, Version{10, 0, 12}, slot, map[int]uint64{
+		drawnThreads + 0x230: 0x99, // is no managed code
+		drawnThreads + 0x238: slot + 8,
+		sp - 192:             0x39400,
+	})
 	x := parseTripARM64(codeOf(tripWords))
 	x.start = 0x5000
 	for _, c := range []struct {

@@ -70,24 +70,42 @@ func TestTrip(t *testing.T) {
 	}
 }
 
-// TestReplacedReturn: a thread that has not come into the function yet returns to where the runtime's Thread says.
-func TestReplacedReturn(t *testing.T) {
-	const store, threads, code, slot = 0x10000, 0x20000, 0x30000, 0x7f80
-	b := make([]byte, 0x30000)
-	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(b[at-store:], v) }
-	l, err := layoutOf(Version{9, 0, 5}, nil)
+// Places of what replacedReturn draws.
+const (
+	drawnStore, drawnThreads, drawnCode = 0x10000, 0x20000, 0x30000
+	drawnBytes                          = 0x30000
+)
+
+// replacedReturn is a runtime of that version with thread 812, of which the return address at slot was replaced: it was
+// to managed code. more are other words, by where they are.
+func replacedReturn(t *testing.T, p *port, version Version, slot uint64, more map[int]uint64) *Runtime {
+	t.Helper()
+	b := make([]byte, drawnBytes)
+	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(b[at-drawnStore:], v) }
+	l, err := layoutOf(version, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.threadStore = variable{at: store}
-	put(store, store+0x100)
-	put(store+0x100+int(l.storeFirst), threads+uint64(l.threadLink))
-	put(threads+int(l.threadOSID), 812)
-	put(threads+0x240, code+0x44)
-	put(threads+0x248, slot)
-	r := newRuntime(&object{port: &onAMD64}, 0, l, module.Image{Memory: mem.NewOverlay(nil,
-		mem.Range{Start: store, Data: b})})
-	r.sections.Store(&sections{list: []section{{start: code, end: code + 0x100}}, low: code, high: code + 0x100})
+	l.threadStore = variable{at: drawnStore}
+	put(drawnStore, drawnStore+0x100)
+	put(drawnStore+0x100+int(l.storeFirst), drawnThreads+uint64(l.threadLink))
+	put(drawnThreads+int(l.threadOSID), 812)
+	put(drawnThreads+0x240, drawnCode+0x44)
+	put(drawnThreads+0x248, slot)
+	for at, v := range more {
+		put(at, v)
+	}
+	r := newRuntime(&object{port: p}, 0, l, module.Image{Memory: mem.NewOverlay(nil,
+		mem.Range{Start: drawnStore, Data: b})})
+	r.sections.Store(&sections{list: []section{{start: drawnCode, end: drawnCode + 0x100}}, low: drawnCode,
+		high: drawnCode + 0x100})
+	return r
+}
+
+// TestReplacedReturn: a thread that has not come into the function yet returns to where the runtime's Thread says.
+func TestReplacedReturn(t *testing.T) {
+	const code, slot = drawnCode, 0x7f80
+	r := replacedReturn(t, &onAMD64, Version{9, 0, 5}, slot, nil)
 	r.trip = parseTrip([]byte(trip9))
 	r.trip.start = 0x5000
 	for _, c := range []struct {
