@@ -89,7 +89,8 @@ func (j *judging) byRight(s *sink, w *profile.Wait) {
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for its other threads to end"
 	case s.rank >= rankTime && s.rank < rankWork && (j.of(s.pid).serves || j.of(s.root().pid).serves) &&
 		w.Sort != profile.SortPool && w.Sort != profile.SortUnbegun: // no request ends that
-		s.rank, s.kind, s.does = rankWork, Unknown, "waits for connections"+j.requested(s.pid)
+		s.rank, s.kind = rankWork, Unknown
+		s.does = "waits for connections" + j.besideLocks(s.pid) + j.requested(s.pid)
 	case s.kind == Waiting && watches(w):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a change of a file"
 	case w.Sort == profile.SortSignal && s.rank == rankOutside && j.childServes(s.pid):

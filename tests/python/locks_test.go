@@ -126,8 +126,9 @@ func TestAwaited(t *testing.T) {
 		"mine": "an item of a queue", "room": "room in a queue", "done": "the work of a queue to be done",
 		"result": "the result of a Future", "results": "the results of Futures"}
 	each(t, 8, func(t *testing.T, in interpreter) {
-		for _, noStop := range []bool{false, true} {
-			x := start(t, in, "locks.py", []string{"WHAT=awaits"})
+		x := start(t, in, "locks.py", []string{"WHAT=awaits"})
+		// A wait with a time limit is another call once it was stopped.
+		for look, noStop := range []bool{true, false, false, true} {
 			all, names := x.locks(t, noStop)
 			got := map[string]string{}
 			for _, l := range all {
@@ -135,15 +136,14 @@ func TestAwaited(t *testing.T) {
 					got[names[tid]], _, _ = strings.Cut(l.Name, " 0x")
 				}
 				if l.Owner != 0 || l.Note != "" || l.Kind == (waits.Kind{}) {
-					t.Errorf("no stop %t: %+v, want no owner and no lock", noStop, l)
+					t.Errorf("look %d, no stop %t: %+v, want no owner and no lock", look, noStop, l)
 				}
 			}
 			for who, w := range want {
 				if got[who] != w {
-					t.Errorf("no stop %t: %q waits for %q, want %q; %+v", noStop, who, got[who], w, all)
+					t.Errorf("look %d, no stop %t: %q waits for %q, want %q; %+v", look, noStop, who, got[who], w, all)
 				}
 			}
-			x.end()
 		}
 	})
 }

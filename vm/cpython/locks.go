@@ -33,7 +33,8 @@ const (
 )
 
 // futexOf is the address of the futex that t sleeps on: by the registers of its stop, or where it was not stopped by
-// its call.
+// its call. A wait with a time limit that an earlier stop interrupted goes on as restart_syscall, with the arguments
+// that it had: what else goes on so has no lock at that address.
 func futexOf(t *snapshot.Thread) (mem.Addr, bool) {
 	call := t.Syscall
 	if t.Registers != nil && t.Registers.Arch.Syscall != regs.NoReg {
@@ -41,7 +42,7 @@ func futexOf(t *snapshot.Thread) (mem.Addr, bool) {
 	}
 	const wait, waitBitset, command = 0, 9, 0x7f // futex(2)
 	m := machines[t.Arch]
-	if call == nil || m == nil || call.Number != m.futex {
+	if call == nil || m == nil || call.Number != m.futex && call.Number != m.restart {
 		return 0, false
 	}
 	operation := call.Args[1] & command

@@ -9,7 +9,7 @@ import (
 // machine is what differs between the architectures whose interpreters are read. All have words of 64 bits, the low
 // byte first, so that structures are the same.
 type machine struct {
-	futex int64 // number of the system call
+	futex, restart int64 // numbers of system calls: futex, restart_syscall
 	// selfIsTP says that pthread_self is the thread pointer. Else the descriptor of a thread lies below that, by a
 	// length that is libc's own, and threads are told by the number that the kernel gave them.
 	selfIsTP bool
@@ -21,8 +21,8 @@ type machine struct {
 // padding, two pointers), tcbhead_t.self, and struct pthread in src/internal/pthread_impl.h of musl; TLS_TCB_AT_TP in
 // sysdeps/x86_64/nptl/tls.h, TLS_DTV_AT_TP in sysdeps/aarch64/nptl/tls.h.
 var machines = map[*regs.Arch]*machine{
-	regs.AMD64: {futex: 202, selfIsTP: true, self: 16, tid: [2]mem.Addr{720, 48}},
-	regs.ARM64: {futex: 98, tid: [2]mem.Addr{208, 32}},
+	regs.AMD64: {futex: 202, restart: 219, selfIsTP: true, self: 16, tid: [2]mem.Addr{720, 48}},
+	regs.ARM64: {futex: 98, restart: 128, tid: [2]mem.Addr{208, 32}},
 }
 
 // self is pthread_self of t, where its thread pointer says that.
