@@ -273,16 +273,19 @@ func TestTaskHasLock(t *testing.T) {
 			`deadlock: 2 tasks wait for each other, in checkout (a.py:4) and checkout (a.py:4)`, 1},
 		{"itself", []profile.Fiber{wants(1, 0x20, 1)}, Deadlock, `deadlock: task "T1" waits for itself`, 1},
 		{"cycle with a limit", []profile.Fiber{wants(1, 0x20, 2), timed}, Unknown, "waits for events", 0},
+		{"holder in a server", []profile.Fiber{wants(1, 0x10, 9), wants(2, 0x10, 9), other(1)}, Unknown,
+			`waits for connections, and has 2 tasks that wait for a lock: task "T1" [waits for a Lock] in checkout`, 9},
 		{"holder sleeps", []profile.Fiber{wants(1, 0x10, 9), other(2)}, Unknown,
 			`has 1 task that sleeps, with the next timer due in at most 40.0 s: task "T9" in refill (a.py:4)`, 9},
 	} {
-		c := waitingNode(false)
+		serves := row.name == "holder in a server"
+		c := waitingNode(serves)
 		for i := range c.Moments {
 			d := c.Moments[i].Dumps[0]
 			d.Threads[0].Loop = nil
 			w := *d.Threads[0].Wait
 			w.Mode, w.Set = profile.WaitAny, []profile.WaitPart{{Own: true}}
-			w.Timed, w.Length = row.kind == Unknown, 40*time.Second
+			w.Timed, w.Length = row.kind == Unknown && !serves, 40*time.Second
 			d.Threads[0].Wait = &w
 			d.FiberStacks = []profile.FiberStack{at("Lock.acquire", "locks.py", "checkout"),
 				at("inner", "tasks.py", "refill"), at("sleep", "tasks.py", "refill")}
