@@ -1,6 +1,10 @@
 package waits
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/fpstack/fpstack/syscalls"
+)
 
 // Unnamed lists threads of p, at most most of them, of which the names on their stacks could tell more: those that wait
 // for what has no owner that is known. Of each object, and of each place in the program, some come first.
@@ -14,7 +18,7 @@ func (g *Graph) Unnamed(p *Process, most int) []int {
 	for _, t := range p.Threads {
 		w := g.Of(t.TID)
 		owned := w != nil && w.Mode == One && w.Certainty > Possible
-		if w == nil || owned || t.Stack != nil || !IsFutex(p.Arch, t.First.Call.Number) {
+		if w == nil || owned || t.Stack != nil || !perhapsFutex(t) {
 			continue
 		}
 		at := place{w.Object.Key, uint64(t.First.Call.PC)}
@@ -28,4 +32,11 @@ func (g *Graph) Unnamed(p *Process, most int) []int {
 	all = all[:min(most, len(all))]
 	slices.Sort(all)
 	return all
+}
+
+// perhapsFutex reports whether t is in a call of the futex family, or in a call with a limit of time that goes on after
+// a stop, which mostly is one: /proc does not show which.
+func perhapsFutex(t *Thread) bool {
+	name, _ := syscalls.Name(t.Process.Arch, t.First.Call.Number)
+	return name == "restart_syscall" || IsFutex(t.Process.Arch, t.First.Call.Number)
 }

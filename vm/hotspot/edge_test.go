@@ -176,8 +176,11 @@ func TestTakenOff(t *testing.T) {
 		code string
 		want []int64
 	}{
-		{restores + "\xe9\x00\x00\x00\x00", []int64{0x10, 0x80}},
-		{restores + ends + restores + "\xc3", []int64{0x10, 0x80}},
+		{restores + "\xe9\x00\x00\x00\x00", []int64{0x10, 0x90}},
+		{restores + ends + restores + "\xc3", []int64{0x10, 0x90}},
+		// Interrupted as it saves registers, before vectors: these are still to be saved, and restored.
+		{"\x48\x81\xec\x00\x01\x00\x00\xc4\xe3\x7d\x19\x04\x24\x01\x48\x81\xc4\x00\x01\x00\x00" + restores +
+			"\xe9\x00\x00\x00\x00", []int64{0x10, 0x90}},
 		{"\x0f\xb6\xc0" + ends + "\xc3" + restores + "\xc3\x90\x90\x90\x90\x90\x90\x90", nil},
 	} {
 		if got := takenOff([]byte(c.code)); !slices.Equal(got, c.want) {

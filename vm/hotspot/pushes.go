@@ -30,13 +30,9 @@ func (s *step) above(b *codecache.Blob, sender mem.Addr) (first mem.Addr) {
 		}
 		return s.leadsOn(up)
 	}
-	up := sender
 	for _, n := range takenOff(s.r.code().UpTo(s.pc, saveArea)) { // code that is called from is not freed
-		if up += mem.Addr(n); up <= s.sp || up-s.sp > maxFrame {
-			break
-		}
-		if leads(up) {
-			return up
+		if leads(sender + mem.Addr(n)) {
+			return sender + mem.Addr(n)
 		}
 	}
 	for i := range maxUp {
@@ -50,26 +46,36 @@ func (s *step) above(b *codecache.Blob, sender mem.Addr) (first mem.Addr) {
 	return first
 }
 
-// takenOff is by how many bytes code raises the stack pointer, each time that it does, before it takes its frame down.
+// takenOff is by how many bytes code has raised the stack pointer in all, after each time that it does, before it takes
+// its frame down. What it is still to push, and to take off again, is not on the stack yet.
 func takenOff(code []byte) (all []int64) {
 	const popRBP = 0x5d
+	raised := int64(0)
 	for i := 0; i+7 <= len(code); i++ {
-		if code[i] != 0x48 || code[i+2] != 0xc4 {
+		if code[i] != 0x48 || code[i+2] != 0xc4 && code[i+2] != 0xec {
 			continue
 		}
 		n, size := int64(0), 0
 		switch code[i+1] {
-		case 0x81: // add rsp, imm32
+		case 0x81: // add rsp, imm32; sub rsp, imm32
 			n, size = int64(int32(binary.LittleEndian.Uint32(code[i+3:]))), 7
-		case 0x83: // add rsp, imm8
+		case 0x83: // add rsp, imm8; sub rsp, imm8
 			n, size = int64(int8(code[i+3])), 4
 		default:
 			continue
 		}
-		if i+size < len(code) && code[i+size] == popRBP {
+		if code[i+2] == 0xec {
+			n = -n
+		}
+		if n > 0 && i+size < len(code) && code[i+size] == popRBP {
 			break
 		}
-		all = append(all, n)
+		if raised += n; raised > maxFrame || raised < -maxFrame {
+			break
+		}
+		if n > 0 && raised > 0 {
+			all = append(all, raised)
+		}
 	}
 	return all
 }
