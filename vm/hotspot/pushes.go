@@ -14,7 +14,7 @@ const (
 	// maxSaved is how many words C1 of JDK 8 saves at most: 16 registers, the state of the FPU and of 16 vectors.
 	maxSaved = 112
 	// saveArea is how many bytes of code behind a call are searched for what takes saved registers off the stack.
-	saveArea = 640
+	saveArea = 1024
 )
 
 // above is the caller's stack pointer where code of b has saved registers out of line before the call that it is in,
