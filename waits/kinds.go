@@ -153,7 +153,7 @@ var (
 	kindTomcatPool        = Kind{profile.SortPool, "a connection of a Tomcat JDBC pool that has none free"}
 	kindJavaTimers        = Kind{profile.SortTimers, "Java timers"}
 	kindJavaNotify        = Kind{profile.SortCondition, "a notify of an object"}
-	kindJavaInterrupt     = Kind{profile.SortCondition, "Thread.interrupt"}
+	kindJavaSafepoint     = Kind{profile.SortSafepoint, "a safepoint of the JVM"}
 	kindTerminalInput     = Kind{profile.SortTerminalInput, "input from a terminal"}
 	kindMasterInput       = Kind{profile.SortTerminalInput, "input from the master side of a terminal"}
 	kindTerminalRoom      = Kind{profile.SortTerminalRoom, "room for output to a terminal"}

@@ -14,8 +14,8 @@ type managedRuntime struct {
 	// waits are the methods that programs call, each with those that it calls itself. Of several on a stack it is the
 	// outermost: a task is waited for by an event, and that by a monitor.
 	waits []managedWait
-	sleep string // the method that waits for time, and what else ends it
-	wakes Kind
+	sleep string // the method that waits for time
+	wakes Kind   // what ends that without a limit of time
 }
 
 // managedWait is a wait that the beginning of a method's name shows.
@@ -55,7 +55,7 @@ var managedRuntimes = []managedRuntime{
 	{libraries: []string{concurrent, "java.lang.Object.wait", "java.lang.Thread.", "jdk.internal.misc.", "sun.misc.",
 		"java.util.TimerThread.", hikariBag, commonsPool + "LinkedBlockingDeque.", commonsPool + "GenericObjectPool.",
 		tomcatPool + "FairBlockingQueue.", tomcatPool + "ConnectionPool.borrowConnection"},
-		sleep: "Thread.sleep", wakes: kindJavaInterrupt, waits: []managedWait{
+		sleep: "Thread.sleep", waits: []managedWait{
 			{concurrent + "ThreadPoolExecutor.getTask", kindJavaPool, Idle},
 			{concurrent + "ForkJoinPool.awaitWork", kindJavaForkJoin, Idle},
 			{concurrent + "ForkJoinPool.runWorker", kindJavaForkJoin, Idle},

@@ -37,6 +37,7 @@ var byName = []namedWait{
 	{"parking_lot::once::Once", kindParkingOnce, "who runs it is not recorded"},
 	{"std::__atomic_futex_unsigned_base::", kindCppFuture, ""},
 	{"v8::internal::FutexEmulation::Wait", kindAtomics, ""},
+	{"SafepointSynchronize::block", kindJavaSafepoint, "a dump says who has not come to it"},
 	{"take_gil", kindGil, "its holder is not known"},
 	{"os/signal.signal_recv", kindGoSignal, ""},
 	{"runtime.semasleep", kindGoLock, ownerNotRecorded},
@@ -115,6 +116,9 @@ func (s *study) fromTable(table []namedWait, f *futexCall, w *Wait) bool {
 				w.Object.Kind = table[i].kind
 				s.anybody(f, w)
 				w.Note = table[i].note
+				if w.Object.Kind.Sort == profile.SortSafepoint {
+					w.Object.Addr = 0 // its word says nothing
+				}
 				if w.Object.Kind.Sort == profile.SortWork {
 					w.Mode, w.Wakers = Idle, nil
 					w.Object.Name = w.Object.Kind.Noun
