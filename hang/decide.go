@@ -217,6 +217,9 @@ func (j *judging) rootVerdict(s *sink) *Verdict {
 		who = who.from // it comes and goes, and who starts it again and again stays
 	}
 	v.Culprit = j.culprit(who.pid, who.tid)
+	if owing := j.of(who.pid).owing; s.rank == rankWork && v.Culprit.Frame == nil && len(owing) > 0 {
+		v.Culprit = j.culprit(who.pid, owing[0])
+	}
 	return v
 }
 

@@ -70,6 +70,9 @@ func (j *judging) doubts(s *sink) (n int) {
 	if j.joinsThreads(s.node) {
 		n += 2
 	}
+	if of := j.of(s.pid); of.locking[s.tid] == 0 && !of.computes[s.tid] {
+		n++ // no other thread waits for it
+	}
 	if t == nil || t.Loop != nil && s.rank == rankWork || len(j.members[s.pid]) == 1 ||
 		len(j.blamed(s.pid, s.tid)) > 0 {
 		return n

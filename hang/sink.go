@@ -87,10 +87,14 @@ func (j *judging) byRight(s *sink, w *profile.Wait) {
 	case w == nil || s.kind != Waiting && s.kind != Unknown:
 	case s.rank >= rankBlocked && j.joinsOnly(s.node, w):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for its other threads to end"
+	case s.rank == rankBlocked && j.of(s.pid).serves && j.of(s.pid).locking[s.tid] > 0:
+		s.rank = rankHolder // requests wait for its lock, and none ends that
+		n := j.of(s.pid).locking[s.tid]
+		s.does = fmt.Sprintf("has a lock for which %s %s, and ", text.Count(n, "thread"), waitsOrWait(n)) + s.does
 	case s.rank >= rankTime && s.rank < rankWork && (j.of(s.pid).serves || j.of(s.root().pid).serves) &&
 		w.Sort != profile.SortPool && w.Sort != profile.SortUnbegun: // no request ends that
 		s.rank, s.kind = rankWork, Unknown
-		s.does = "waits for connections" + j.besideLocks(s.pid) + j.requested(s.pid)
+		s.does = "waits for connections" + j.meanwhile(s.pid)
 	case s.kind == Waiting && watches(w):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a change of a file"
 	case w.Sort == profile.SortSignal && s.rank == rankOutside && j.childServes(s.pid):
@@ -107,6 +111,17 @@ func (j *judging) byRight(s *sink, w *profile.Wait) {
 	case s.kind == Waiting && j.waitsForSignals(s.node, w):
 		s.rank, s.kind, s.does = rankWork, Unknown, "waits for a signal: "+signals(w.Handled)
 	}
+}
+
+// meanwhile is what else must be known of process pid, which waits for connections.
+func (j *judging) meanwhile(pid int) string {
+	words := j.besideLocks(pid) + j.requested(pid)
+	if owing := j.of(pid).owing; len(owing) > 0 {
+		tid := owing[0]
+		words += fmt.Sprintf("; %s, for whose result others wait, %s", j.thread(tid, pid),
+			j.blocked(&node{pid: pid, tid: tid}, j.waiting[tid]))
+	}
+	return words
 }
 
 // givesUp reports whether w ends by itself before long, and is none of many that did so before: between the moments its
@@ -215,7 +230,7 @@ func (j *judging) sleeping(s *sink, w *profile.Wait) {
 			s.rank = rankFiberLock
 		}
 	case w.Listens:
-		s.rank, s.does = rankWork, "waits for connections"+j.besideLocks(n.pid)+j.requested(n.pid)
+		s.rank, s.does = rankWork, "waits for connections"+j.meanwhile(n.pid)
 	case w.Mode == profile.WaitIdle && n.from != nil && j.tree[n.pid] && len(j.of(n.pid).parked) > 0:
 		s.rank, s.kind, s.does = rankFibers, Waiting, j.waitingFibers(n.pid, j.of(n.pid).parked, "")
 	case w.Mode == profile.WaitIdle && n.from != nil && j.tree[n.pid]:

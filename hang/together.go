@@ -68,6 +68,9 @@ type together struct {
 	serves   bool             // one waits for somebody to connect
 	timers   bool             // a timer of its runtime is set
 	pooled   bool             // one waits for a connection or an object of a pool
+	locking  map[int]int      // how many threads wait for a lock that a thread has
+	computes map[int]bool     // threads whose result others wait for
+	owing    []int            // those of them that wait for what nobody is known to bring
 	rests    bool             // no thread runs, nor did but to wake and sleep again
 	spin     []int            // those that spin
 	share    string           // how much CPU each of these had or wanted
@@ -104,8 +107,33 @@ func (j *judging) of(pid int) *together {
 		}
 	}
 	p.share = j.spinShare(p.spin)
+	j.addOwners(pid, p)
 	p.addFibers()
 	return p
+}
+
+// addOwners works out which threads of process pid others of it wait for.
+func (j *judging) addOwners(pid int, p *together) {
+	p.locking, p.computes = map[int]int{}, map[int]bool{}
+	for _, tid := range j.members[pid] {
+		w := j.waiting[tid]
+		if w == nil || w.Mode != profile.WaitOne || len(w.Wakers) != 1 || j.owner[w.Wakers[0].TID] != pid {
+			continue
+		}
+		switch w.Sort {
+		case profile.SortLock:
+			p.locking[w.Wakers[0].TID]++
+		case profile.SortCondition:
+			p.computes[w.Wakers[0].TID] = true
+		}
+	}
+	for _, tid := range j.members[pid] {
+		w := j.waiting[tid]
+		if p.computes[tid] && w != nil && w.Sort == profile.SortCondition && w.Mode == profile.WaitAny &&
+			j.classOf(tid) == Blocked {
+			p.owing = append(p.owing, tid)
+		}
+	}
 }
 
 // addFibers works out what is known of those of a process: goroutines, or tasks and async functions.
