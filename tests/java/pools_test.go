@@ -4,6 +4,7 @@ package java
 
 import (
 	"path/filepath"
+	"strconv"
 	"testing"
 )
 
@@ -28,6 +29,19 @@ func TestIdlePools(t *testing.T) {
 				"tomcat": "Java thread pool", "netty": "Java thread pool", "jdk": "Java thread pool",
 				"kafka": "Java services", "wheel": "Java timers", "reaper": "Java timers"},
 				"jetty works", "tomcat works", "netty works", "kafka works", "jdk works")
+		})
+	}
+}
+
+// TestIdleUnblocker: the thread of the JDK that takes virtual threads which may go on waits for that by right.
+func TestIdleUnblocker(t *testing.T) {
+	for _, version := range versions(t) {
+		if n, _ := strconv.Atoi(version); n < 24 { // it came with monitors that unmount their thread
+			continue
+		}
+		t.Run(version, func(t *testing.T) {
+			p := start(t, version, "Held")
+			p.idle(t, map[string]string{"VirtualThread-unblocker": "Java services"})
 		})
 	}
 }

@@ -29,6 +29,7 @@ var idleIn = map[string]string{
 	"java.lang.ref.Reference.tryHandlePending":                 "Java finalizers",
 	"java.lang.ProcessHandleImpl$1.run":                        "Java processes",
 	"sun.nio.fs.LinuxWatchService$Poller.run":                  "Java file watcher",
+	"java.lang.VirtualThread.takeVirtualThreadListToUnblock":   idleService,
 	"java.util.concurrent.ScheduledThreadPoolExecutor.getTask": idlePool,
 
 	"org.eclipse.jetty.util.thread.QueuedThreadPool$Runner.idleJobPoll":                idlePool,
