@@ -7,7 +7,7 @@ import (
 )
 
 // Unnamed lists threads of p, at most most of them, of which the names on their stacks could tell more: those that wait
-// for what has no owner that is known. Of each object, and of each place in the program, some come first.
+// for what has no owner that is known, or for the end of a thread, as starters of runtimes do. Of each object, and of each place in the program, some come first.
 func (g *Graph) Unnamed(p *Process, most int) []int {
 	type place struct {
 		key Key
@@ -17,7 +17,7 @@ func (g *Graph) Unnamed(p *Process, most int) []int {
 	var first, rest []int
 	for _, t := range p.Threads {
 		w := g.Of(t.TID)
-		owned := w != nil && w.Mode == One && w.Certainty > Possible
+		owned := w != nil && w.Mode == One && w.Certainty > Possible && w.Object.Kind != kindThreadEnd
 		if w == nil || owned || t.Stack != nil || !perhapsFutex(t) {
 			continue
 		}

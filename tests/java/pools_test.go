@@ -33,15 +33,17 @@ func TestIdlePools(t *testing.T) {
 	}
 }
 
-// TestIdleUnblocker: the thread of the JDK that takes virtual threads which may go on waits for that by right.
-func TestIdleUnblocker(t *testing.T) {
+// TestIdleVirtual: the threads of the JDK that take virtual threads which may go on, or have slept long enough, wait for
+// that by right.
+func TestIdleVirtual(t *testing.T) {
 	for _, version := range versions(t) {
-		if n, _ := strconv.Atoi(version); n < 24 { // it came with monitors that unmount their thread
+		if n, _ := strconv.Atoi(version); n < 25 { // they came with 24 and 25
 			continue
 		}
 		t.Run(version, func(t *testing.T) {
 			p := start(t, version, "Held")
-			p.idle(t, map[string]string{"VirtualThread-unblocker": "Java services"})
+			p.idle(t, map[string]string{"VirtualThread-unblocker": "Java services",
+				"ForkJoinPool-1-delayScheduler": "Java timers"})
 		})
 	}
 }

@@ -22,6 +22,7 @@ var idleIn = map[string]string{
 	"java.util.concurrent.ForkJoinPool.awaitWork":              "Java fork-join pool",
 	"java.util.concurrent.ForkJoinPool.runWorker":              "Java fork-join pool",
 	"java.util.TimerThread.mainLoop":                           idleTimers,
+	"java.util.concurrent.DelayScheduler.loop":                 idleTimers,
 	"java.lang.ref.Reference.waitForReferencePendingList":      "Java finalizers",
 	"java.lang.ref.Reference.processPendingReferences":         "Java finalizers",
 	"java.lang.ref.Finalizer$FinalizerThread.run":              "Java finalizers",
