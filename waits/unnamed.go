@@ -7,8 +7,8 @@ import (
 )
 
 // Unnamed lists threads of p, at most most of them, of which the names on their stacks could tell more: those that wait
-// for what has no owner that is known, or for the end of a thread, as what starts a runtime does. Of each object, and of
-// each place in the program, some come first.
+// for what has no owner that is known, or for the end of a thread, as what starts a runtime does. Of each object, and
+// of each place in the program, some come first.
 func (g *Graph) Unnamed(p *Process, most int) []int {
 	type place struct {
 		key Key

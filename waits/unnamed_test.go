@@ -7,8 +7,8 @@ import (
 	"github.com/fpstack/fpstack/procfs"
 )
 
-// TestUnnamed: the names on its stack are asked for of a thread whose wait with a limit of time goes on after a stop, as
-// of one that was never stopped; and not of one that reads.
+// TestUnnamed: the names on its stack are asked for of a thread whose wait with a limit of time goes on after a stop,
+// as of one that was never stopped; and not of one that reads.
 func TestUnnamed(t *testing.T) {
 	const restart, read = 219, 0
 	waits, goesOn := futexThread(100, heap, private, 2), futexThread(101, heap+0x100, private, 2)

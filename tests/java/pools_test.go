@@ -33,8 +33,8 @@ func TestIdlePools(t *testing.T) {
 	}
 }
 
-// TestIdleVirtual: the threads of the JDK that take virtual threads which may go on, or have slept long enough, wait for
-// that by right.
+// TestIdleVirtual: the threads of the JDK that take virtual threads which may go on, or have slept long enough, wait
+// for that by right.
 func TestIdleVirtual(t *testing.T) {
 	for _, version := range versions(t) {
 		if n, _ := strconv.Atoi(version); n < 25 { // they came with 24 and 25
