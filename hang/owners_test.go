@@ -57,7 +57,8 @@ func TestOwnersInServer(t *testing.T) {
 func TestOwnerFirst(t *testing.T) {
 	unbegun := profile.Wait{Sort: profile.SortUnbegun, Mode: profile.WaitAny, Wakers: []profile.Waker{{PID: 7}},
 		Text: "waits for a result that no thread has begun to compute"}
-	result := profile.Wait{Sort: profile.SortCondition, Mode: profile.WaitOne, Wakers: []profile.Waker{{PID: 7, TID: 9}}}
+	result := profile.Wait{Sort: profile.SortCondition, Mode: profile.WaitOne,
+		Wakers: []profile.Waker{{PID: 7, TID: 9}}}
 	c := twice(Counters{}, "S", []string{"checkout"}, []string{"checkout"})
 	for i := range c.Moments {
 		m := &c.Moments[i]

@@ -56,8 +56,9 @@ func TestManaged(t *testing.T) {
 			"java.util.concurrent.FutureTask.run"}, "waits for a Semaphore"},
 		{"a method of the program", []string{"System.ThreadingExtras.Wait", "Shop.Cart.Total"},
 			"waits for futex 0x10000, and nothing shows what it is part of"},
-		{"sleeps in Java, and may not go on", []string{"syscall", "LinuxWaitBarrier::wait", "SafepointSynchronize::block",
-			"SafepointMechanism::process", "JavaThread::sleep", "JVM_Sleep", "java.lang.Thread.sleep", "shop.Cart.total"},
+		{"sleeps in Java, and may not go on", []string{"syscall", "LinuxWaitBarrier::wait",
+			"SafepointSynchronize::block", "SafepointMechanism::process", "JavaThread::sleep", "JVM_Sleep",
+			"java.lang.Thread.sleep", "shop.Cart.total"},
 			"waits for a safepoint of the JVM, a dump says who has not come to it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
