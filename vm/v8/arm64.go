@@ -27,6 +27,7 @@ var onARM64 = port{
 	prologueSize: 3 * instruction, // of a frame with a type: mov x16, type; stp xzr, x16; stp x29, x30
 	prologue:     prologueARM64,
 	baseline:     prologueARM64,
+	saving:       savingARM64,
 	called: func(b []byte, start, ra uint64) bool {
 		code := arm64.Code{Start: start, Data: b}
 		_, _, ok := code.CallBefore(ra)

@@ -19,6 +19,7 @@ type code struct {
 	found    time.Time
 	of       *function     // what baseline code was made of, nil before that was proved
 	prologue int           // bytes before the frame is built, below 0 if that is not seen
+	saving   *saving       // nil of code that saves a frame record alone
 	codes    *heap.CodeMap // nil before it is asked for
 	err      error         // why there is none
 }
@@ -131,6 +132,9 @@ func (r *Runtime) readCode(stream mem.Addr, v *view.View) (*code, error) {
 	c.prologue = r.port.prologue(b)
 	if c.Kind == heap.Baseline {
 		c.prologue = r.port.baseline(b)
+	}
+	if r.layout.Code.Inline && r.port.saving != nil {
+		c.saving = r.port.saving(c.Start, c.Size, v)
 	}
 	return c, nil
 }

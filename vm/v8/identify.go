@@ -118,6 +118,10 @@ func (r *Runtime) activationOf(a *area, f *unwind.Frame, t *snapshot.Thread, inn
 	error) {
 	act := activation{area: a, builtin: r.builtinAt(a, f.LookupPC()), pc: f.LookupPC(), interrupted: f.Interrupted,
 		stopped: t.Time}
+	if r.savingAt(a, act.pc, v) != nil { // a function has none of these
+		act.sp = f.SP
+		return act, nil
+	}
 	if !innermost || !f.Interrupted || t.Registers == nil {
 		act.fp, act.sp = f.CFA-2*wordSize, 0
 		if act.builtin != nil && act.builtin.kind == deoptimizer {

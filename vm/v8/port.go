@@ -28,6 +28,9 @@ type port struct {
 	prologue     func(code []byte) int
 	prologueSize int
 	baseline     func(code []byte) int
+	// saving is what code that begins at start does that saves more than a frame record, nil if it does not, and where
+	// no code does.
+	saving func(start mem.Addr, size int, v *view.View) *saving
 	// called reports whether a call ends at ra, in bytes that begin at start.
 	called func(b []byte, start, ra uint64) bool
 	// deoptEntry is nil where that is not read.

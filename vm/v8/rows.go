@@ -21,7 +21,7 @@ func (r *Runtime) Row(_ unwind.Region, pc mem.Addr, interrupted bool) (*cfi.Row,
 		}
 	}
 	switch {
-	case interrupted:
+	case interrupted, r.mayHaveSaving(a):
 		return nil, false, nil
 	case b == nil:
 		return r.port.framed, true, nil
