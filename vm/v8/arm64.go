@@ -216,20 +216,34 @@ func returnedARM64(m *module.Module, code []byte, at module.Vaddr) (module.Vaddr
 // deoptEntryARM64 reads the instructions of the deoptimizer's entry that begins at start; nil if they are others.
 func deoptEntryARM64(code []byte, start module.Vaddr) *deoptEntry {
 	const loadsSize, calls = 0xf9400022, 0xd63f0200 // ldr x2, [x1]; blr x16
-	e := deoptEntry{padding: wordSize}
+	e := deoptEntry{padding: wordSize, way: deoptWay{held: regs.ARM64X0 + 4}}
 	at := func(i int) uint32 { return order.Uint32(code[i:]) }
-	for i := 0; i+2*instruction <= len(code) && e.returns == 0; i += instruction {
+	for i := 0; i+2*instruction <= len(code) && e.way.rebuilt == 0; i += instruction {
+		behind := start + module.Vaddr(i+instruction)
 		switch next := at(i + instruction); {
+		case e.moves == 0 && at(i) == calls:
+			e.way.made = behind
 		case e.moves == 0 && at(i)&0xffc003ff == 0xf9400001: // ldr x1, [x0, #n]
 			e.input = int32(at(i) >> 10 & 0xfff * wordSize)
 		case e.moves == 0 && i > 0 && at(i) == loadsSize && next&0xffc003ff == 0x91000023: // add x3, x1, #n
-			e.moves, e.content = start+module.Vaddr(i-instruction), int32(next>>10&0xfff)
-		case e.moves != 0 && at(i) == calls:
-			e.returns = start + module.Vaddr(i+instruction)
+			e.moves, e.content = behind-2*instruction, int32(next>>10&0xfff)
+		case e.moves != 0 && e.returns == 0 && at(i) == 0x8b226fff: // add sp, sp, x2, lsl #3
+			e.way.moved = behind
+		case e.moves != 0 && e.returns == 0 && at(i) == calls:
+			e.returns = behind
+		case e.returns != 0 && at(i) == 0xa8c17fe4: // ldp x4, xzr, [sp], #16
+			e.way.popped = behind
+		case e.way.popped != 0 && at(i)&0xffc003ff == 0xf9400090 && next == 0x9100021f: // ldr x16, [x4, #n]; mov sp, x16
+			e.way.top = int32(at(i) >> 10 & 0xfff * wordSize)
+		case e.way.top != 0 && at(i)&0xff00001f == 0x5400000b: // b.lt: the next frame
+			e.way.rebuilt = behind
 		}
 	}
 	if e.returns == 0 || e.input == 0 || e.content == 0 {
 		return nil
+	}
+	if e.way.rebuilt == 0 || e.way.made == 0 || e.way.moved == 0 {
+		e.way = deoptWay{}
 	}
 	return &e
 }

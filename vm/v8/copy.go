@@ -41,6 +41,9 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 			w.frame(r, t, fp)
 			function, _ := t.Registers.Get(r.port.register(r.layout.Registers.Function))
 			w.object(function) // its frame may not be built yet
+			if g := r.returns.Load().interrupted(t); g.entry != nil {
+				w.givenUp = g
+			}
 		}
 	}
 	w.follow(f, r)
@@ -116,7 +119,7 @@ func (w *wanted) walk(areas *areas, r *Runtime, t *snapshot.Thread) {
 		}
 		fp, here := mem.Addr(order.Uint64(data[at:])), start+mem.Addr(at)
 		if e := returns.entry(ra); e != nil && w.givenUp.entry == nil {
-			w.givenUp = givingUp{e, here + 2*wordSize}
+			w.givenUp = givingUp{entry: e, sp: here + 2*wordSize}
 		}
 		if fp <= here || fp-here > maxFrame || fp%wordSize != 0 || areas.find(ra-1) == nil {
 			at += wordSize

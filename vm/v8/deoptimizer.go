@@ -25,6 +25,32 @@ type deoptEntry struct {
 	// padding is how many bytes, all 0, were pushed before the pointer to the Deoptimizer, so that the stack pointer
 	// stays aligned; 0 where it is aligned behind it, and what it was is pushed.
 	padding mem.Addr
+	way     deoptWay // zero where that is not read
+}
+
+// deoptWay is where the entry of a machine with a link register has what, when it is interrupted: nothing of the code
+// that is given up but its frame is on the stack there.
+type deoptWay struct {
+	made    module.Vaddr // from here on there is a Deoptimizer, in the register of results
+	moved   module.Vaddr // from here on it alone has the frame
+	popped  module.Vaddr // from here on the Deoptimizer is in another register
+	rebuilt module.Vaddr // from here on the frames that take its place are whole
+	held    regs.Reg     // that register
+	top     int32        // in the Deoptimizer, where the frame that is given up ended
+}
+
+// object is where the Deoptimizer is in the entry interrupted at pc, whose registers are now.
+func (e *deoptEntry) object(pc module.Vaddr, now *regs.Registers, word func(mem.Addr) (uint64, bool)) (mem.Addr, bool) {
+	if e == nil || pc < e.way.made || pc >= e.way.rebuilt {
+		return 0, false
+	}
+	at, ok := now.Get(now.Arch.Result)
+	if sp, _ := now.SP(); pc >= e.way.popped {
+		at, ok = now.Get(e.way.held)
+	} else if pc >= e.returns {
+		at, ok = word(sp)
+	}
+	return mem.Addr(at), ok && at != 0
 }
 
 // deoptEntryOf reads the instructions of the builtin that begins at start; nil if they are others.
@@ -53,7 +79,10 @@ func deoptEntryOf(code []byte, start module.Vaddr) *deoptEntry {
 
 // standsFor reports whether a frame of the entry at pc, as it is looked up, stands for the code too that is given up:
 // its own frame is gone.
-func (e *deoptEntry) standsFor(a *area, pc mem.Addr) bool {
+func (e *deoptEntry) standsFor(a *area, pc mem.Addr, interrupted bool) bool {
+	if v := module.Vaddr(uint64(pc) - a.bias); interrupted && e != nil {
+		return v >= e.way.moved && v < e.way.rebuilt
+	}
 	return e != nil && module.Vaddr(uint64(pc)+1-a.bias) == e.returns
 }
 
@@ -111,10 +140,28 @@ func (s *deoptReturns) entry(ra mem.Addr) *deoptEntry {
 	return nil
 }
 
-// givingUp is a call of the C++ that computes frames, on the stack of a thread.
+// interrupted is what is given up where the innermost frame of t is an entry; its entry is nil where that is not known.
+func (s *deoptReturns) interrupted(t *snapshot.Thread) givingUp {
+	if s == nil {
+		return givingUp{}
+	}
+	pc, _ := t.Registers.PC()
+	for i := range s.list {
+		at := &s.list[i]
+		v := module.Vaddr(uint64(pc) - uint64(at.at) + uint64(at.entry.returns))
+		word := func(a mem.Addr) (uint64, bool) { return stackWord(t, a, 0) }
+		if object, ok := at.entry.object(v, t.Registers, word); ok {
+			return givingUp{entry: at.entry, object: object}
+		}
+	}
+	return givingUp{}
+}
+
+// givingUp is a call of the C++ that computes frames, on the stack of a thread, or an entry that is interrupted.
 type givingUp struct {
-	entry *deoptEntry
-	sp    mem.Addr // when it has returned
+	entry  *deoptEntry
+	sp     mem.Addr // when the C++ has returned
+	object mem.Addr // the Deoptimizer, if the entry is interrupted
 }
 
 // held is where the pointer to the Deoptimizer is, right below the frame of the C++ and what aligns that.
@@ -129,6 +176,10 @@ func (g *givingUp) held(word func(mem.Addr) (uint64, bool)) (mem.Addr, bool) {
 
 // deoptimizer is where the Deoptimizer is, and where the frame that is given up ended.
 func (g *givingUp) deoptimizer(word func(mem.Addr) (uint64, bool)) (at, top mem.Addr, ok bool) {
+	if g.object != 0 {
+		end, ok := word(g.object + mem.Addr(g.entry.way.top))
+		return g.object, mem.Addr(end), ok
+	}
 	held, ok := g.held(word)
 	if !ok {
 		return 0, 0, false
@@ -137,13 +188,23 @@ func (g *givingUp) deoptimizer(word func(mem.Addr) (uint64, bool)) (at, top mem.
 	return mem.Addr(object), held + wordSize + g.entry.padding, ok
 }
 
+// agrees reports whether what is at a says itself where the frame ended, which is at top. Where a machine's entry does
+// not show where a Deoptimizer has that, nothing is asked.
+func (g *givingUp) agrees(a, top mem.Addr, word func(mem.Addr) (uint64, bool)) bool {
+	if g.entry.way.top == 0 || g.object != 0 {
+		return true
+	}
+	end, ok := word(a + mem.Addr(g.entry.way.top))
+	return ok && mem.Addr(end) == top
+}
+
 // maxOfC bounds the frame of the C++ above its frame record, bytes: where that lies anywhere in it, the end of it is
 // searched for.
 const maxOfC = 512
 
 // fetch copies what is read of the Deoptimizer.
 func (g *givingUp) fetch(t *snapshot.Thread, f *snapshot.Fetcher) {
-	if g.entry.padding == 0 {
+	if g.entry.padding == 0 || g.object != 0 {
 		g.copy(t, f)
 		return
 	}
@@ -153,13 +214,16 @@ func (g *givingUp) fetch(t *snapshot.Thread, f *snapshot.Fetcher) {
 
 // copy is false if there is no Deoptimizer.
 func (g *givingUp) copy(t *snapshot.Thread, f *snapshot.Fetcher) bool {
-	at, _, ok := g.deoptimizer(func(a mem.Addr) (uint64, bool) { return stackWord(t, a, 0) })
+	at, top, ok := g.object, mem.Addr(0), g.object != 0
+	if !ok {
+		at, top, ok = g.deoptimizer(func(a mem.Addr) (uint64, bool) { return stackWord(t, a, 0) })
+	}
 	if _, onStack := stackWord(t, at, 0); !ok || onStack || at == 0 || at%wordSize != 0 {
 		return false
 	}
 	f.Fetch(snapshot.Want{Addr: at, Len: deoptimizerHead})
 	input, ok := f.Word(at + mem.Addr(g.entry.input))
-	if !ok || input == 0 || input%wordSize != 0 {
+	if !ok || !g.agrees(at, top, f.Word) || input == 0 || input%wordSize != 0 {
 		return false
 	}
 	f.Fetch(snapshot.Want{Addr: mem.Addr(input), Len: wordSize})
@@ -176,14 +240,11 @@ var errGivenUp = errors.New("the frame that V8 gives up cannot be read")
 // caller are the registers of the caller of the frame that is given up, whose frame pointer fp still is: that is V8's
 // code too.
 func (g *givingUp) caller(arch *regs.Arch, areas *areas, fp mem.Addr, v *view.View) (regs.Registers, error) {
-	read := func(a mem.Addr) (uint64, bool) {
-		w, err := v.Word(a)
-		return w, err == nil
-	}
+	read := wordOf(v)
 	at, top, ok := g.deoptimizer(read)
 	input, ok2 := read(at + mem.Addr(g.entry.input))
 	size, ok3 := read(mem.Addr(input))
-	if !ok || !ok2 || !ok3 || size > maxFrame || fp >= top || uint64(top-fp) > size || uint64(top-fp) < 2*wordSize {
+	if !ok || !ok2 || !ok3 || !g.agrees(at, top, read) || size > maxFrame || fp >= top || uint64(top-fp) > size || uint64(top-fp) < 2*wordSize {
 		return regs.Registers{}, errGivenUp
 	}
 	held := mem.Addr(input) + mem.Addr(g.entry.content) + mem.Addr(size) - (top - fp)
@@ -197,12 +258,9 @@ func (g *givingUp) caller(arch *regs.Arch, areas *areas, fp mem.Addr, v *view.Vi
 
 // exit is where the code that is given up called the entry; that is read by code.
 func (r *Runtime) exit(g *givingUp, areas *areas, v, code *view.View) (mem.Addr, bool) {
-	at, _, ok := g.deoptimizer(func(a mem.Addr) (uint64, bool) {
-		w, err := v.Word(a)
-		return w, err == nil
-	})
+	at, top, ok := g.deoptimizer(wordOf(v))
 	var b [deoptimizerHead]byte
-	if _, err := v.ReadMem(b[:], at); !ok || err != nil {
+	if _, err := v.ReadMem(b[:], at); !ok || err != nil || !g.agrees(at, top, wordOf(v)) {
 		return 0, false
 	}
 	for i := 0; i+wordSize <= int(g.entry.input); i += wordSize {
@@ -229,6 +287,12 @@ func (r *Runtime) crossDeoptimizer(a *area, b *builtin, f *unwind.Frame, now *re
 	switch e := b.deopt; {
 	case r.port.arch.LR != regs.NoReg && f.Interrupted && r.isExit(now, v):
 		return unwind.Crossing{Registers: atLink(now)}, nil
+	case e != nil && f.Interrupted && pc >= e.way.made && pc < e.way.rebuilt:
+		next, err := r.crossInterrupted(e, pc, now, v)
+		if err != nil {
+			return unwind.Crossing{}, fmt.Errorf(deoptimizes, err)
+		}
+		return unwind.Crossing{Registers: next}, nil
 	case r.port.arch.LR == regs.NoReg && (e == nil || pc <= e.moves):
 		s, err := r.callerOnStack(now, v)
 		if err != nil {
@@ -236,7 +300,7 @@ func (r *Runtime) crossDeoptimizer(a *area, b *builtin, f *unwind.Frame, now *re
 		}
 		return unwind.Crossing{Registers: s.caller}, nil
 	case e != nil && pc == e.returns && !f.Interrupted && known:
-		g := givingUp{e, sp}
+		g := givingUp{entry: e, sp: sp}
 		next, err := g.caller(r.port.arch, r.areas.Load(), fp, v)
 		if err != nil {
 			return unwind.Crossing{}, fmt.Errorf(deoptimizes, err)
@@ -249,15 +313,48 @@ func (r *Runtime) crossDeoptimizer(a *area, b *builtin, f *unwind.Frame, now *re
 	return unwind.Crossing{}, fmt.Errorf(deoptimizes, errGivenUp)
 }
 
+// crossInterrupted goes from the entry e, interrupted at pc when it had a Deoptimizer, to the code that has called it,
+// or to the caller of that where its frame was moved already.
+func (r *Runtime) crossInterrupted(e *deoptEntry, pc module.Vaddr, now *regs.Registers,
+	v *view.View) (regs.Registers, error) {
+	object, ok := e.object(pc, now, wordOf(v))
+	fp, known := now.FP()
+	if !ok || !known {
+		return regs.Registers{}, errGivenUp
+	}
+	g := givingUp{entry: e, object: object}
+	if pc >= e.way.moved {
+		return g.caller(r.port.arch, r.areas.Load(), fp, v)
+	}
+	exit, ok := r.exit(&g, r.areas.Load(), v, r.code(v))
+	if !ok {
+		return regs.Registers{}, errGivenUp
+	}
+	next := *now
+	next.Set(now.Arch.LR, uint64(exit))
+	return atLink(&next), nil
+}
+
+// wordOf reads words by v.
+func wordOf(v *view.View) func(mem.Addr) (uint64, bool) {
+	return func(a mem.Addr) (uint64, bool) {
+		w, err := v.Word(a)
+		return w, err == nil
+	}
+}
+
 // identifyDeoptimizer names the frame of the entry: if it stands for the code that is given up, whose frame is gone,
 // with the functions of that.
 func (r *Runtime) identifyDeoptimizer(a *activation, areas *areas, v *view.View) (unwind.Site, error) {
 	stub, err := r.stub(a.builtin.name)
 	e := a.builtin.deopt
-	if err != nil || a.interrupted || !e.standsFor(a.area, a.pc) {
+	if err != nil || !e.standsFor(a.area, a.pc, a.interrupted) {
 		return stub, err
 	}
-	g := givingUp{e, a.sp}
+	g := givingUp{entry: e, sp: a.sp}
+	if a.interrupted && a.regs != nil {
+		g.object, _ = e.object(module.Vaddr(uint64(a.pc)-a.area.bias), a.regs, wordOf(v))
+	}
 	exit, ok := r.exit(&g, areas, v, r.code(v))
 	if !ok {
 		return stub, errGivenUp

@@ -8,6 +8,7 @@ import (
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tests/memory"
+	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/view"
 )
 
@@ -40,7 +41,7 @@ func TestDeoptEntry(t *testing.T) {
 	copied := view.Copied(nil, s.Range(), d.Range(), f.Range())
 	m := &copied
 	all := &areas{list: []area{{start: 0x5000, end: 0x6000, made: true}}, low: 0x5000, high: 0x6000}
-	g := givingUp{e, stack}
+	g := givingUp{entry: e, sp: stack}
 	next, err := g.caller(regs.AMD64, all, fp, m)
 	pc, _ := next.PC()
 	got, _ := next.Get(regs.AMD64RBP)
@@ -60,11 +61,13 @@ func TestDeoptEntry(t *testing.T) {
 // TestDeoptEntryARM64 reads what the builtin of Node.js 26 does there, finds the Deoptimizer above the frame of the C++
 // that computes frames, wherever that has its record, and goes to the caller of the code that is given up.
 func TestDeoptEntryARM64(t *testing.T) {
-	code := bytesOf([]uint32{0xf9402801, 0x910003f0, 0x910a83ff, // ldr x1, [x0, #80]; 8: add sp, sp, #n
-		0xf9400022, 0x910d2023, 0x910003e1, 0x927ff842, 0x8b226fff, 0xa9bf7fe0, // the frame is moved
-		0xf9535350, 0xd63f0200, 0xd503201f}) // 40: blr x16
+	code := bytesOf([]uint32{0xd63f0200, 0xf9402801, 0x910003f0, 0x910a83ff, // blr; ldr x1, [x0, #80]; 12: add sp, sp
+		0xf9400022, 0x910d2023, 0x910003e1, 0x927ff842, 0x8b226fff, 0xa9bf7fe0, // the frame is moved; 36: stp x0, xzr
+		0xf9535350, 0xd63f0200, 0xd503201f, 0xa8c17fe4, 0xf9403490, 0x9100021f, // 44: blr x16; 52: ldp x4; ldr x16; mov
+		0xb9805881, 0xcb236fff, 0xeb01001f, 0x54fffe0b, 0x91044050}) // 68: sub sp, sp, x3; cmp; 76: b.lt
 	e := deoptEntryARM64(code, 0x1000)
-	if e == nil || *e != (deoptEntry{moves: 0x1008, returns: 0x102c, input: 80, content: 840, padding: 8}) {
+	if e == nil || *e != (deoptEntry{moves: 0x100c, returns: 0x1030, input: 80, content: 840, padding: 8, way: deoptWay{
+		made: 0x1004, moved: 0x1024, popped: 0x1038, rebuilt: 0x1050, held: regs.ARM64X0 + 4, top: 104}}) {
 		t.Fatalf("%+v", e)
 	}
 	for i := range code {
@@ -73,16 +76,18 @@ func TestDeoptEntryARM64(t *testing.T) {
 		}
 	}
 	const stack, object, input, ra, callerFP = 0x7ff000, 0x100000, 0x200000, 0x5010, 0x7ff400
-	// The rest of the frame of the C++, which has pairs with 0 too, and the Deoptimizer.
-	s := memory.NewImage(stack, 8, order).Word(stack + 32).Word(0).Word(77).Word(0).Word(object).Word(0)
+	// The rest of the frame of the C++, which has pairs with 0 too, one with what looks like a Deoptimizer, and that.
+	const other = object + 0x1000
+	s := memory.NewImage(stack, 8, order).Word(stack + 32).Word(0).Word(other).Word(0).Word(object).Word(0)
 	const top = stack + 48 // of the frame: frame pointer, return address, an argument and what aligns it
 	const fp, size = top - 32, 6 * 8
-	d := memory.NewImage(object, 8, order).Skip(80 / 8).Word(input).Skip(16)
+	d := memory.NewImage(object, 8, order).Skip(80 / 8).Word(input).Skip(2).Word(top).Skip(8)
+	o := memory.NewImage(other, 8, order).Skip(80 / 8).Word(input).Skip(2).Word(top + 64).Skip(8)
 	f := memory.NewImage(input, 8, order).Word(size).Skip(840/8 - 1).Skip(2).Word(callerFP).Word(ra).Word(1).Word(0)
-	g := givingUp{e, stack}
+	g := givingUp{entry: e, sp: stack}
 	th := snapshot.Thread{Arch: regs.ARM64, Stack: s.Range()}
 	fetcher := snapshot.Fetcher{Budget: snapshot.CopyBudget}
-	fetcher.Run([]snapshot.Copier{copierFunc(g.fetch)}, &th, pieces{reader(d.Range(), f.Range())})
+	fetcher.Run([]snapshot.Copier{copierFunc(g.fetch)}, &th, pieces{reader(d.Range(), o.Range(), f.Range())})
 	copied := view.Copied(nil, append(th.Copied, s.Range())...)
 	all := &areas{list: []area{{start: 0x5000, end: 0x6000, made: true}}, low: 0x5000, high: 0x6000}
 	next, err := g.caller(regs.ARM64, all, fp, &copied)
@@ -91,8 +96,67 @@ func TestDeoptEntryARM64(t *testing.T) {
 	if sp, _ := next.SP(); g.sp != stack+32 || err != nil || pc != ra || got != callerFP || sp != fp+16 {
 		t.Errorf("it is at %#x; pc %#x, x29 %#x, sp %#x, %v", uint64(g.sp), uint64(pc), got, uint64(sp), err)
 	}
-	if _, err := (&givingUp{e, stack}).caller(regs.ARM64, all, fp, &copied); err == nil {
+	if _, err := (&givingUp{entry: e, sp: stack}).caller(regs.ARM64, all, fp, &copied); err == nil {
 		t.Error("another pair is a Deoptimizer")
+	}
+	checkInterrupted(t, e)
+}
+
+// checkInterrupted: at each instruction from which on there is a Deoptimizer up to where the new frames are whole, it is
+// found, and leads to the code that is given up, or where its frame is gone to its caller.
+func checkInterrupted(t *testing.T, e *deoptEntry) {
+	const stack, object, input, ra, callerFP, exit = 0x7ff000, 0x100000, 0x200000, 0x5010, 0x7ff400, 0x5028
+	const fp, top = 0x7ff100, 0x7ff120
+	r, b, a := drawnARM64(t, "DeoptimizationEntry_Eager", deoptimizer, make([]uint32, 32))
+	a.bias, b.deopt = uint64(a.start)-0x1000, e
+	b.start, b.end = 0x1000, 0x1080
+	all := &areas{list: []area{{start: 0x5000, end: 0x6000, made: true}, *a}, low: 0x5000, high: a.end}
+	r.areas.Store(all)
+	code := mem.Range{Start: 0x5000, Data: make([]byte, 64)}
+	order.PutUint32(code.Data[exit-4-0x5000:], 0x94000000) // bl
+	d := memory.NewImage(object, 8, order).Word(1).Word(exit).Skip(8).Word(input).Skip(2).Word(top).Skip(8).Range()
+	f := memory.NewImage(input, 8, order).Word(6 * 8).Skip(840/8 - 1).Skip(2).Word(callerFP).Word(ra).Word(1).Word(0)
+	for v := e.way.made - 4; v <= e.way.rebuilt; v += 4 {
+		now := regs.New(regs.ARM64)
+		now.Set(regs.ARM64PC, uint64(v)+a.bias)
+		now.Set(regs.ARM64FP, fp)
+		now.Set(regs.ARM64SP, stack)
+		held := uint64(0)
+		switch {
+		case v >= e.way.popped:
+			now.Set(regs.ARM64X0+4, object)
+		case v >= e.returns:
+			held = object
+		default:
+			now.Set(regs.ARM64X0, object)
+		}
+		th := snapshot.Thread{Arch: regs.ARM64, Registers: &now,
+			Stack: memory.NewImage(stack, 8, order).Word(held).Word(0).Skip(62).Range()}
+		r.returns.Store(&deoptReturns{areas: all, list: []deoptReturn{{mem.Addr(uint64(e.returns) + a.bias), e}}})
+		g := r.returns.Load().interrupted(&th)
+		if inside := v >= e.way.made && v < e.way.rebuilt; inside != (g.object == object) {
+			t.Errorf("%#x: the Deoptimizer is at %#x", uint64(v), uint64(g.object))
+		} else if !inside {
+			continue
+		}
+		fetcher := snapshot.Fetcher{Budget: snapshot.CopyBudget}
+		fetcher.Run([]snapshot.Copier{copierFunc(g.fetch)}, &th, pieces{reader(d, f.Range())})
+		v8 := view.Copied(nil, append(th.Copied, th.Stack, code)...)
+		x, err := r.Cross([]unwind.Frame{{PC: mem.Addr(uint64(v) + a.bias), Interrupted: true}}, &now, &v8)
+		if err != nil {
+			t.Errorf("%#x: %v", uint64(v), err)
+			continue
+		}
+		want := [2]uint64{exit, fp}
+		if v >= e.way.moved {
+			want = [2]uint64{ra, callerFP}
+		}
+		pc, _ := x.Registers.PC()
+		next, _ := x.Registers.FP()
+		if pc != mem.Addr(want[0]) || next != mem.Addr(want[1]) || e.standsFor(a, mem.Addr(uint64(v)+a.bias), true) !=
+			(v >= e.way.moved) {
+			t.Errorf("%#x: pc %#x, x29 %#x, want %#x", uint64(v), uint64(pc), uint64(next), want)
+		}
 	}
 }
 

@@ -70,7 +70,7 @@ func (r *Runtime) Identify(t *snapshot.Thread, s *unwind.Stack, m mem.Reader) {
 		if err != nil || !is {
 			continue
 		}
-		act.deoptimizes = i > 0 && r.calledDeoptimizer(areas, s.Frames[i-1].LookupPC())
+		act.deoptimizes = i > 0 && r.calledDeoptimizer(areas, &s.Frames[i-1])
 		site, err := r.identifyIn(areas, &act, &v)
 		if err != nil {
 			act.note = "not named: " + r.String() + ": " + err.Error()
@@ -152,15 +152,16 @@ func (r *Runtime) identifyIn(areas *areas, a *activation, v *view.View) (unwind.
 	return r.identify(a, v)
 }
 
-// calledDeoptimizer reports whether pc, as it is looked up, is in the builtin that optimised code calls to be given up,
-// and the frame behind is that of the code: later it stands for the code itself.
-func (r *Runtime) calledDeoptimizer(areas *areas, pc mem.Addr) bool {
+// calledDeoptimizer reports whether f is of the builtin that optimised code calls to be given up, and the frame behind
+// is that of the code: later it stands for the code itself.
+func (r *Runtime) calledDeoptimizer(areas *areas, f *unwind.Frame) bool {
+	pc := f.LookupPC()
 	a := areas.find(pc)
 	if a == nil {
 		return false
 	}
 	b := r.builtinAt(a, pc)
-	return b != nil && b.kind == deoptimizer && !b.deopt.standsFor(a, pc)
+	return b != nil && b.kind == deoptimizer && !b.deopt.standsFor(a, pc, f.Interrupted)
 }
 
 // in is what the place of a in c is remembered by, in a frame of f.
