@@ -174,11 +174,10 @@ func (g *givingUp) held(word func(mem.Addr) (uint64, bool)) (mem.Addr, bool) {
 	return mem.Addr(saved), ok && mem.Addr(saved) >= g.sp && mem.Addr(saved)-g.sp <= 2*wordSize
 }
 
-// deoptimizer is where the Deoptimizer is, and where the frame that is given up ended.
-func (g *givingUp) deoptimizer(word func(mem.Addr) (uint64, bool)) (at, top mem.Addr, ok bool) {
+// pointer is where the Deoptimizer is, and where the stack pointer was when the frame that is given up was dropped.
+func (g *givingUp) pointer(word func(mem.Addr) (uint64, bool)) (at, dropped mem.Addr, ok bool) {
 	if g.object != 0 {
-		end, ok := word(g.object + mem.Addr(g.entry.way.top))
-		return g.object, mem.Addr(end), ok
+		return g.object, 0, true
 	}
 	held, ok := g.held(word)
 	if !ok {
@@ -188,14 +187,15 @@ func (g *givingUp) deoptimizer(word func(mem.Addr) (uint64, bool)) (at, top mem.
 	return mem.Addr(object), held + wordSize + g.entry.padding, ok
 }
 
-// agrees reports whether what is at a says itself where the frame ended, which is at top. Where a machine's entry does
-// not show where a Deoptimizer has that, nothing is asked.
-func (g *givingUp) agrees(a, top mem.Addr, word func(mem.Addr) (uint64, bool)) bool {
-	if g.entry.way.top == 0 || g.object != 0 {
-		return true
+// deoptimizer is where the Deoptimizer is, and where the frame that is given up ended: an odd word of arguments is not
+// dropped where the stack pointer stays aligned, and the Deoptimizer says that.
+func (g *givingUp) deoptimizer(word func(mem.Addr) (uint64, bool)) (at, top mem.Addr, ok bool) {
+	at, top, ok = g.pointer(word)
+	if !ok || g.entry.way.top == 0 {
+		return at, top, ok
 	}
-	end, ok := word(a + mem.Addr(g.entry.way.top))
-	return ok && mem.Addr(end) == top
+	end, ok := word(at + mem.Addr(g.entry.way.top))
+	return at, mem.Addr(end), ok && (g.object != 0 || mem.Addr(end)-top <= wordSize)
 }
 
 // maxOfC bounds the frame of the C++ above its frame record, bytes: where that lies anywhere in it, the end of it is
@@ -214,16 +214,19 @@ func (g *givingUp) fetch(t *snapshot.Thread, f *snapshot.Fetcher) {
 
 // copy is false if there is no Deoptimizer.
 func (g *givingUp) copy(t *snapshot.Thread, f *snapshot.Fetcher) bool {
-	at, top, ok := g.object, mem.Addr(0), g.object != 0
-	if !ok {
-		at, top, ok = g.deoptimizer(func(a mem.Addr) (uint64, bool) { return stackWord(t, a, 0) })
-	}
+	at, _, ok := g.pointer(func(a mem.Addr) (uint64, bool) { return stackWord(t, a, 0) })
 	if _, onStack := stackWord(t, at, 0); !ok || onStack || at == 0 || at%wordSize != 0 {
 		return false
 	}
 	f.Fetch(snapshot.Want{Addr: at, Len: deoptimizerHead})
-	input, ok := f.Word(at + mem.Addr(g.entry.input))
-	if !ok || !g.agrees(at, top, f.Word) || input == 0 || input%wordSize != 0 {
+	_, _, ok = g.deoptimizer(func(a mem.Addr) (uint64, bool) {
+		if w, ok := stackWord(t, a, 0); ok {
+			return w, true
+		}
+		return f.Word(a)
+	})
+	input, ok2 := f.Word(at + mem.Addr(g.entry.input))
+	if !ok || !ok2 || input == 0 || input%wordSize != 0 {
 		return false
 	}
 	f.Fetch(snapshot.Want{Addr: mem.Addr(input), Len: wordSize})
@@ -244,7 +247,7 @@ func (g *givingUp) caller(arch *regs.Arch, areas *areas, fp mem.Addr, v *view.Vi
 	at, top, ok := g.deoptimizer(read)
 	input, ok2 := read(at + mem.Addr(g.entry.input))
 	size, ok3 := read(mem.Addr(input))
-	if !ok || !ok2 || !ok3 || !g.agrees(at, top, read) || size > maxFrame || fp >= top || uint64(top-fp) > size || uint64(top-fp) < 2*wordSize {
+	if !ok || !ok2 || !ok3 || size > maxFrame || fp >= top || uint64(top-fp) > size || uint64(top-fp) < 2*wordSize {
 		return regs.Registers{}, errGivenUp
 	}
 	held := mem.Addr(input) + mem.Addr(g.entry.content) + mem.Addr(size) - (top - fp)
@@ -258,9 +261,9 @@ func (g *givingUp) caller(arch *regs.Arch, areas *areas, fp mem.Addr, v *view.Vi
 
 // exit is where the code that is given up called the entry; that is read by code.
 func (r *Runtime) exit(g *givingUp, areas *areas, v, code *view.View) (mem.Addr, bool) {
-	at, top, ok := g.deoptimizer(wordOf(v))
+	at, _, ok := g.deoptimizer(wordOf(v))
 	var b [deoptimizerHead]byte
-	if _, err := v.ReadMem(b[:], at); !ok || err != nil || !g.agrees(at, top, wordOf(v)) {
+	if _, err := v.ReadMem(b[:], at); !ok || err != nil {
 		return 0, false
 	}
 	for i := 0; i+wordSize <= int(g.entry.input); i += wordSize {

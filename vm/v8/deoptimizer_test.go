@@ -99,6 +99,15 @@ func TestDeoptEntryARM64(t *testing.T) {
 	if _, err := (&givingUp{entry: e, sp: stack}).caller(regs.ARM64, all, fp, &copied); err == nil {
 		t.Error("another pair is a Deoptimizer")
 	}
+	// Of one with an odd number of arguments a word is not dropped.
+	order.PutUint64(d.Range().Data[104:], top+8)
+	order.PutUint64(f.Range().Data, size+8)
+	copied = view.Copied(nil, d.Range(), f.Range(), s.Range())
+	if next, err := g.caller(regs.ARM64, all, fp, &copied); err != nil || next.Arch == nil {
+		t.Errorf("an odd argument: %v", err)
+	} else if pc, _ := next.PC(); pc != ra {
+		t.Errorf("an odd argument: pc %#x", uint64(pc))
+	}
 	checkInterrupted(t, e)
 }
 
