@@ -56,9 +56,13 @@ func modes(major int) []mode {
 		{"sparkplug", []string{"--no-opt", "--always-sparkplug"}},
 		{"jitless", []string{"--jitless"}},
 		{"eager", []string{"--always-sparkplug"}},
+		// Each function gets a copy of the interpreter's entry.
+		{"copied", []string{"--interpreted-frames-native-stack", "--no-opt", "--no-sparkplug"}},
 	}
 	if major >= 22 {
-		all[1].flags, all[2].flags = append(all[1].flags, "--no-maglev"), append(all[2].flags, "--no-maglev")
+		for _, i := range []int{1, 2, 5} {
+			all[i].flags = append(all[i].flags, "--no-maglev")
+		}
 		all = append(all, mode{"maglev", []string{"--maglev", "--no-turbofan"}})
 	}
 	return all

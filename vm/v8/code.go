@@ -128,7 +128,11 @@ func (r *Runtime) readCode(stream mem.Addr, v *view.View) (*code, error) {
 	if c.Start < stream || c.Start-stream > scanBlock {
 		return nil, errNoCode
 	}
-	b := v.UpTo(c.Start, min(c.Size, maxBuilt))
+	built := maxBuilt
+	if c.Kind == heap.Interpreted {
+		built = maxPrologue // a copy of the interpreter's entry
+	}
+	b := v.UpTo(c.Start, min(c.Size, built))
 	c.prologue = r.port.prologue(b)
 	if c.Kind == heap.Baseline {
 		c.prologue = r.port.baseline(b)

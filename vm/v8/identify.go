@@ -223,9 +223,10 @@ func (r *Runtime) identify(a *activation, v *view.View) (unwind.Site, error) {
 
 // withoutFunction is the Site of an activation whose function is not known, for that reason: of the code alone.
 func (r *Runtime) withoutFunction(a *activation, why error, v *view.View) (unwind.Site, error) {
+	begun := a.fp != 0 && a.fp+mem.Addr(r.layout.Frame.Context) >= a.sp // its frame has what says of what it is
 	switch b := a.builtin; {
-	case b != nil && (a.fp == 0 || b.kind != interpreterEntry && b.kind != bytecodeHandler):
-		if a.fp != 0 {
+	case b != nil && (!begun || b.kind != interpreterEntry && b.kind != bytecodeHandler):
+		if begun {
 			a.note = "which function of V8 it is is not known: " + why.Error()
 		}
 		return r.stub(b.name)
