@@ -137,7 +137,7 @@ func (r *Runtime) readCode(stream mem.Addr, v *view.View) (*code, error) {
 	if c.Kind == heap.Baseline {
 		c.prologue = r.port.baseline(b)
 	}
-	if r.layout.Code.Inline && r.port.saving != nil {
+	if r.port.saving != nil {
 		c.saving = r.port.saving(c.Start, c.Size, v)
 	}
 	return c, nil

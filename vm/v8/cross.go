@@ -24,11 +24,7 @@ func (r *Runtime) Cross(frames []unwind.Frame, now *regs.Registers, m mem.Reader
 		next, err := r.callerOfEntry(now, v)
 		return unwind.Crossing{Registers: next}, err
 	}
-	if s := r.savingAt(a, f.LookupPC(), v); s != nil {
-		next, err := s.caller(f.Interrupted, now, r.code(v), v)
-		return unwind.Crossing{Registers: next}, err
-	} else if a.made && !f.Interrupted {
-		next, err := callerOf(now, v)
+	if next, is, err := r.crossMade(a, f, now, v); is {
 		return unwind.Crossing{Registers: next}, err
 	}
 	s, err := r.port.stateOf(r, a, now, v)

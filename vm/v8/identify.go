@@ -30,6 +30,7 @@ type activation struct {
 	deoptimizes bool
 	// entered says that the function has just been called, so that registers have what a caller sets.
 	entered bool
+	regexp  bool      // it is of a regular expression, whose frame is not a function's
 	stopped time.Time // when the thread was; zero if that is not known
 	// sure says that its function was copied in the stop, or that what it executes leads to the same one.
 	sure bool
@@ -118,8 +119,7 @@ func (r *Runtime) activationOf(a *area, f *unwind.Frame, t *snapshot.Thread, inn
 	error) {
 	act := activation{area: a, builtin: r.builtinAt(a, f.LookupPC()), pc: f.LookupPC(), interrupted: f.Interrupted,
 		stopped: t.Time}
-	if r.savingAt(a, act.pc, v) != nil { // a function has none of these
-		act.sp = f.SP
+	if act.regexp = r.savingAt(a, act.pc, v) != nil; act.regexp {
 		return act, nil
 	}
 	if !innermost || !f.Interrupted || t.Registers == nil {
@@ -196,6 +196,11 @@ var (
 // identify returns the Site of an activation, 0 where it has none: then the symbol table names it. An error says what
 // is not known of it.
 func (r *Runtime) identify(a *activation, v *view.View) (unwind.Site, error) {
+	if a.regexp && !r.layout.Code.Inline {
+		return r.apart(regularExpression)
+	} else if a.regexp {
+		return r.apart(madeCode)
+	}
 	if marker, ok := a.slot(v, r.layout.Frame.Context); ok && marker&1 == 0 {
 		return r.identifyTyped(a, int32(marker>>1), v)
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // saving is what code does that saves more than a frame record, as C++ may have called it. On arm64 regular
-// expressions do up to V8 10: x19 to x28 lie above their frame record, so that the stack pointer of the caller is not
-// right behind that.
-// Source: RegExpMacroAssemblerARM64::GetCode in src/regexp/arm64/regexp-macro-assembler-arm64.cc of V8 9.4 and 10.2.
+// expressions do: x19 to x28 lie above their frame record, so that the stack pointer of the caller is not right behind
+// that. From V8 11 on they have a frame type below it.
+// Source: RegExpMacroAssemblerARM64::GetCode in src/regexp/arm64/regexp-macro-assembler-arm64.cc of V8.
 type saving struct {
 	entry mem.Addr // which the first instruction of the code jumps to
 	size  int      // of the instructions from there on, no more than maxSaving, bytes
@@ -69,7 +69,35 @@ func (r *Runtime) savingAt(a *area, pc mem.Addr, v *view.View) *saving {
 
 // mayHaveSaving reports whether code in a may save more than a frame record.
 func (r *Runtime) mayHaveSaving(a *area) bool {
-	return a.made && r.port.saving != nil && r.layout.Code.Inline
+	return a.made && r.port.saving != nil
+}
+
+// mayBeRegexp reports whether code that has called, in the frame at fp, may be a regular expression's.
+func (r *Runtime) mayBeRegexp(fp mem.Addr, v *view.View) bool {
+	if r.layout.Code.Inline {
+		return true // it does not say so
+	}
+	marker, err := v.Word(fp + mem.Addr(r.layout.Frame.Context))
+	name, _ := r.layout.FrameType(int32(marker >> 1))
+	return err == nil && marker&1 == 0 && name == irregexpFrame
+}
+
+// crossMade goes from code that was made to its caller; it is false where what the code is does not matter for that.
+func (r *Runtime) crossMade(a *area, f *unwind.Frame, now *regs.Registers, v *view.View) (regs.Registers, bool, error) {
+	if !r.mayHaveSaving(a) {
+		return regs.Registers{}, false, nil
+	}
+	if fp, known := now.FP(); f.Interrupted || known && r.mayBeRegexp(fp, v) {
+		if s := r.savingAt(a, f.LookupPC(), v); s != nil {
+			next, err := s.caller(f.Interrupted, now, r.code(v), v)
+			return next, true, err
+		}
+	}
+	if f.Interrupted {
+		return regs.Registers{}, false, nil
+	}
+	next, err := callerOf(now, v)
+	return next, true, err
 }
 
 // caller are the registers of the caller of s, whose registers are now: at a return address, or interrupted.
