@@ -25,6 +25,7 @@ func layout(t testing.TB) *heap.Layout {
 		"v8dbg_type_InstructionStream__INSTRUCTION_STREAM_TYPE": 225, "v8dbg_type_FixedArray__FIXED_ARRAY_TYPE": 180,
 		"v8dbg_type_ByteArray__BYTE_ARRAY_TYPE": 186, "v8dbg_type_Oddball__ODDBALL_TYPE": 131,
 		"v8dbg_type_Map__MAP_TYPE": 254, "v8dbg_frametype_BuiltinExitFrame": 20,
+		"v8dbg_frametype_IrregexpFrame": 6,
 	}
 	l, err := heap.Read(func(s string) (int32, bool) { v, ok := constants[s]; return v, ok })
 	if err != nil {

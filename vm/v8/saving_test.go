@@ -6,6 +6,8 @@ import (
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/tests/memory"
+	"github.com/fpstack/fpstack/unwind"
+	"github.com/fpstack/fpstack/vm/v8/heap"
 )
 
 // regexpARM64 is a regular expression of Node.js 18.20.8, as far as its frame goes: it jumps to the instructions that
@@ -82,6 +84,38 @@ func TestSavingARM64(t *testing.T) {
 	for _, other := range [][]uint32{interpretedARM64, recordARM64, {0x14000001, 0xa9bf7bfd, 0x910003fd, 0xd65f03c0}} {
 		if s := savingARM64(start, 4*len(other), reader(mem.Range{Start: start, Data: bytesOf(other)})); s != nil {
 			t.Errorf("%x: %+v", other, s)
+		}
+	}
+}
+
+// TestCrossRegexpARM64: a frame that says that it is a regular expression's ends above what that has saved, another one
+// behind its frame record.
+func TestCrossRegexpARM64(t *testing.T) {
+	const start, stack, fp, caller, callerFP = 0x5000, 0x7ff000, 0x7ff040, 0x6000, 0x7ffa00
+	const top = fp + 96
+	text := mem.Range{Start: start, Data: bytesOf(regexpARM64)}
+	objects := mem.Range{Start: 0x9000, Data: make([]byte, 128)}
+	for _, tc := range []struct{ frameType, sp uint64 }{{6, top}, {7, fp + 16}} {
+		r, _, _ := drawnARM64(t, "JSEntry", entryFromC, jsEntryARM64)
+		all := &areas{list: []area{{start: start, end: start + 0x1000, made: true}}, low: start, high: start + 0x1000}
+		r.areas.Store(all)
+		image := memory.NewImage(stack, 8, order).Skip(7).Word(tc.frameType << 1).Word(callerFP).Word(caller).Skip(10)
+		v := reader(image.Range(), text, objects)
+		const ra = start + 8
+		r.codes.byPC.Keep(ra-1, &code{Code: heap.Code{Addr: 0x9020, Start: start, Size: len(text.Data)}, stream: 0x9000,
+			saving: savingARM64(start, len(text.Data), v)}, 0)
+		now := regs.New(regs.ARM64)
+		now.Set(regs.ARM64PC, ra)
+		now.Set(regs.ARM64SP, stack)
+		now.Set(regs.ARM64FP, fp)
+		x, err := r.Cross([]unwind.Frame{{PC: ra, SP: stack}}, &now, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pc, _ := x.Registers.PC()
+		sp, _ := x.Registers.SP()
+		if pc != caller || sp != mem.Addr(tc.sp) {
+			t.Errorf("frame type %d: pc %#x, sp %#x, want %#x", tc.frameType, uint64(pc), uint64(sp), tc.sp)
 		}
 	}
 }
