@@ -233,7 +233,7 @@ func deoptEntryARM64(code []byte, start module.Vaddr) *deoptEntry {
 			e.returns = behind
 		case e.returns != 0 && at(i) == 0xa8c17fe4: // ldp x4, xzr, [sp], #16
 			e.way.popped = behind
-		case e.way.popped != 0 && at(i)&0xffc003ff == 0xf9400090 && next == 0x9100021f: // ldr x16, [x4, #n]; mov sp, x16
+		case e.way.popped != 0 && at(i)&0xffc003ff == 0xf9400090 && next == 0x9100021f: // ldr x16, [x4, #n]; mov sp
 			e.way.top = int32(at(i) >> 10 & 0xfff * wordSize)
 		case e.way.top != 0 && at(i)&0xff00001f == 0x5400000b: // b.lt: the next frame
 			e.way.rebuilt = behind

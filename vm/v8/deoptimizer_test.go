@@ -111,8 +111,8 @@ func TestDeoptEntryARM64(t *testing.T) {
 	checkInterrupted(t, e)
 }
 
-// checkInterrupted: at each instruction from which on there is a Deoptimizer up to where the new frames are whole, it is
-// found, and leads to the code that is given up, or where its frame is gone to its caller.
+// checkInterrupted: at each instruction from which on there is a Deoptimizer up to where the new frames are whole, it
+// is found, and leads to the code that is given up, or where its frame is gone to its caller.
 func checkInterrupted(t *testing.T, e *deoptEntry) {
 	const stack, object, input, ra, callerFP, exit = 0x7ff000, 0x100000, 0x200000, 0x5010, 0x7ff400, 0x5028
 	const fp, top = 0x7ff100, 0x7ff120

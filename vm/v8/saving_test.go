@@ -36,8 +36,8 @@ func TestSavingARM64(t *testing.T) {
 	if s == nil || s.entry != start+16 || s.row.CFA.N != 96 {
 		t.Fatalf("%+v", s)
 	}
-	depth := []uint64{0, 192, 192, 192, 0, 32, 32, 64, 64, 80, 96, 128, 128, 128, 192, 192, 192, 192, 192, 96, 80, 80, 48, 48,
-		16, 0}
+	depth := []uint64{0, 192, 192, 192, 0, 32, 32, 64, 64, 80, 96, 128, 128, 128, 192, 192, 192, 192, 192, 96, 80, 80,
+		48, 48, 16, 0}
 	for i := range regexpARM64 {
 		for _, interrupted := range []bool{true, false} {
 			framed := i >= 1 && i <= 3 || i >= 13 && i <= 19

@@ -89,8 +89,8 @@ func (h Heap) code(a mem.Addr) (Code, error) {
 	return c, err
 }
 
-// builtinUpTo10 is BUILTIN up to V8 10: the only one that lies among code that was made is the copy of the interpreter's
-// entry that a function gets by --interpreted-frames-native-stack; later that has a kind of its own.
+// builtinUpTo10 is BUILTIN up to V8 10: the only one that lies among code that was made is the copy of the
+// interpreter's entry that a function gets by --interpreted-frames-native-stack; later that has a kind of its own.
 // Source: Compiler::InstallInterpreterTrampolineCopy in src/codegen/compiler.cc, src/objects/code-kind.h.
 const builtinUpTo10 = 2
 
