@@ -89,16 +89,16 @@ func (h Heap) code(a mem.Addr) (Code, error) {
 	return c, err
 }
 
-// builtinUpTo10 is BUILTIN up to V8 10: the only one that lies among code that was made is the copy of the
+// builtinUpTo11 is BUILTIN up to V8 11: the only one that lies among code that was made is the copy of the
 // interpreter's entry that a function gets by --interpreted-frames-native-stack; later that has a kind of its own.
 // Source: Compiler::InstallInterpreterTrampolineCopy in src/codegen/compiler.cc, src/objects/code-kind.h.
-const builtinUpTo10 = 2
+const builtinUpTo11 = 2
 
 // kind is that of the flags of a Code.
 func (l *Layout) kind(flags uint32) Kind {
 	k := &l.Kinds
 	switch v := int32(flags & uint32(k.Mask) >> uint(k.Shift)); {
-	case v == k.Interpreted, l.Code.Inline && v == builtinUpTo10:
+	case v == k.Interpreted, v == builtinUpTo11 && !l.Version.AtLeast(12, 0):
 		return Interpreted
 	case v == k.Baseline:
 		return Baseline

@@ -181,6 +181,7 @@ func TestCodeOf(t *testing.T) {
 func TestKinds(t *testing.T) {
 	for node, want := range map[string]map[uint32]Kind{
 		"18.20.8": {10: Interpreted, 11: Baseline, 12: Other, 13: Turbofan, 0x1d: Turbofan, 2: Interpreted, 3: Other},
+		"20.20.2": {2: Interpreted, 3: Other, 11: Baseline},
 		"22.23.3": {2: Other, 9: Interpreted, 10: Baseline, 11: Maglev, 12: Turbofan},
 		"26.10.0": {10: Interpreted, 11: Baseline, 12: Maglev, 13: Turbofan},
 	} {
