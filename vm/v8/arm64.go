@@ -102,7 +102,7 @@ func (r *Runtime) stateARM64(a *area, now *regs.Registers, v *view.View) (state,
 		return state{framed: true}, nil // its own frame, or that of the function
 	case b != nil && b.kind == baselinePrologue && r.builds(b, module.Vaddr(uint64(pc)-a.bias)):
 		return state{framed: true}, nil // the baseline code has saved the frame pointer
-	case saves, sets, r.notBegun(a, b, pc, v):
+	case saves, sets, a.made && willSave(code), r.notBegun(a, b, pc, v):
 		return state{caller: atLink(now), entered: true}, nil
 	case returnsSoon(code):
 		return state{caller: atLink(now)}, nil
@@ -110,6 +110,30 @@ func (r *Runtime) stateARM64(a *area, now *regs.Registers, v *view.View) (state,
 		return r.inBuiltin(a, b, now, v)
 	}
 	return state{framed: true}, nil
+}
+
+// willSave reports whether code begins a frame with a type, and saves the frame record next: WebAssembly has no object
+// that says where it begins.
+// Source: TurboAssembler::EnterFrame in src/codegen/arm64/macro-assembler-arm64.cc.
+func willSave(code []byte) bool {
+	for range 3 {
+		if len(code) < instruction {
+			return false
+		}
+		i := arm64.Word(code)
+		n, pushes := i.Pushes()
+		_, _, saves := i.SavesRecord()
+		switch {
+		case saves:
+			return true
+		case i&0xffe0001f == 0xd2800010: // mov x16, type
+		case pushes && n > 0 && i>>10&31 == 16: // stp x, x16, [sp, #-n]!
+		default:
+			return false
+		}
+		code = code[instruction:]
+	}
+	return false
 }
 
 // builds reports whether b, at v, fills the frame of the baseline code that has called it: it has not left that for

@@ -111,6 +111,26 @@ func TestStateARM64(t *testing.T) {
 	}
 }
 
+// TestWasmBeginsARM64: at each instruction up to the frame record of WebAssembly its caller is in the link register.
+func TestWasmBeginsARM64(t *testing.T) {
+	const at, stack, caller, callerFP = 0x9000, 0x7ff000, 0x5000, 0x7ff200
+	words := []uint32{0xd2800110, 0xa9be43e7, 0xa9017bfd, 0x910043fd, 0xd10083ff, 0xd503201f} // mov x16, 8; stp x7, x16
+	r, _, _ := drawnARM64(t, "JSEntry", entryFromC, jsEntryARM64)
+	a := area{start: at, end: at + 0x1000, made: true}
+	text := mem.Range{Start: at, Data: append(bytesOf(words), make([]byte, behind)...)}
+	for i := range words {
+		now := regs.New(regs.ARM64)
+		now.Set(regs.ARM64PC, uint64(at+4*i))
+		now.Set(regs.ARM64SP, stack)
+		now.Set(regs.ARM64FP, callerFP)
+		now.Set(regs.ARM64LR, caller)
+		s, err := onARM64.stateOf(r, &a, &now, reader(text))
+		if pc, _ := now.PC(); err != nil || s.framed != (i > 3) {
+			t.Errorf("%#x: framed %t, %v", uint64(pc), s.framed, err)
+		}
+	}
+}
+
 // TestEntryARM64: JSEntry says where it has the registers of C++, at each instruction.
 func TestEntryARM64(t *testing.T) {
 	r, _, a := drawnARM64(t, "JSEntry", entryFromC, jsEntryARM64)

@@ -47,6 +47,7 @@ func (r *Runtime) identifyCode(a *activation, f *function, v *view.View) (unwind
 		if f != nil {
 			return r.identifyBytecode(a, f, v)
 		}
+		return r.stub("InterpreterEntryTrampoline") // a copy of it, which returns
 	}
 	return r.apart(madeCode)
 }
