@@ -69,7 +69,7 @@ func (s *step) blobCode(start, end mem.Addr) *arm64.Code {
 
 // linked is the return address in x30, without what signs it.
 func (s *step) linked() mem.Addr {
-	return mem.Addr(regs.StripPAC(uint64(s.register(regs.ARM64LR)), s.r.pac))
+	return s.r.unsigned(uint64(s.register(regs.ARM64LR)))
 }
 
 // senders are the registers in which the stack pointer of the caller is passed on, as adapters change it: x13 up to JDK
@@ -161,7 +161,7 @@ func (s *step) byRow(row *cfi.Row) (regs.Registers, error) {
 		return next, err
 	}
 	link, known := next.Get(regs.ARM64LR)
-	ra := mem.Addr(regs.StripPAC(link, s.r.pac))
+	ra := s.r.unsigned(link)
 	if !known || !s.leadsTo(ra) {
 		return next, errCaller
 	}

@@ -169,7 +169,7 @@ func (s *step) mathARM64(c *codecache.Codelet) (regs.Registers, error) {
 			if !known {
 				return regs.Registers{}, errCaller
 			}
-			return s.atLink(mem.Addr(regs.StripPAC(ra, s.r.pac)), 0)
+			return s.atLink(s.r.unsigned(ra), 0)
 		}
 	}
 	if !s.interrupted {

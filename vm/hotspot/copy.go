@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 )
 
@@ -24,6 +25,7 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 	if t.Arch != r.port.arch || j == nil {
 		return
 	}
+	r.signs(t)
 	w := wanted{r: r, j: j, thread: r.roster.Load().byID[t.InnerTID()].at}
 	pc, sp := mem.Addr(0), t.Stack.Start
 	if t.Registers != nil {
@@ -75,7 +77,7 @@ func (w *wanted) innermost(t *snapshot.Thread, pc, sp mem.Addr) {
 		if !ok {
 			return
 		}
-		if ra := mem.Addr(binary.LittleEndian.Uint64(b)); w.j.made(ra) {
+		if ra := w.r.unsigned(binary.LittleEndian.Uint64(b)); w.j.made(ra) {
 			w.ask(ra-callBytes, callBytes)
 		}
 	}
@@ -83,7 +85,7 @@ func (w *wanted) innermost(t *snapshot.Thread, pc, sp mem.Addr) {
 
 // stack wants what the words of a stack from sp on may return to, until there is no room for more or no time.
 func (w *wanted) stack(f *snapshot.Fetcher, stack mem.Range, sp mem.Addr) {
-	data, at, low, high := stack.Data, stack.Start, w.j.low, w.j.high
+	data, at, low, high, mask := stack.Data, stack.Start, w.j.low, w.j.high, w.r.pac.Load()
 	if skip := sp - at; sp > at && uint64(skip) < uint64(len(data)) {
 		data, at = data[skip:], sp // what is below is left over
 	}
@@ -91,7 +93,7 @@ func (w *wanted) stack(f *snapshot.Fetcher, stack mem.Range, sp mem.Addr) {
 		if i%atOnce == 0 && f.Late() {
 			return
 		}
-		a := mem.Addr(binary.LittleEndian.Uint64(data[i : i+wordSize]))
+		a := mem.Addr(regs.StripPAC(binary.LittleEndian.Uint64(data[i:i+wordSize]), mask))
 		if a-low >= high-low {
 			continue
 		}

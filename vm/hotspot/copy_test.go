@@ -89,6 +89,37 @@ func TestCopyCold(t *testing.T) {
 	}
 }
 
+// TestCopySigned: return addresses that are signed lead to as much as others. Those that were recorded are not.
+func TestCopySigned(t *testing.T) {
+	const mask = 0x7f << 48
+	open(t, "ring-", func(name string, p *process) {
+		r := p.begin(p.running)
+		copied := func(th snapshot.Thread) (at []mem.Addr) {
+			f := &snapshot.Fetcher{Budget: snapshot.CopyBudget}
+			f.Budget.Time = time.Hour
+			for range 2 { // the first meets the code
+				f.Run([]snapshot.Copier{r}, &th, &pieces{memory: p.Reader(&p.Threads[0], p.running)})
+			}
+			for _, c := range th.Copied {
+				at = append(at, c.Start)
+			}
+			return at
+		}
+		th, signed, j := p.Threads[0], 0, r.jvm.Load()
+		want := copied(th)
+		th.PACMask, th.Stack.Data = mask, slices.Clone(th.Stack.Data)
+		for i := 0; i+wordSize <= len(th.Stack.Data); i += wordSize {
+			if w := binary.LittleEndian.Uint64(th.Stack.Data[i:]); j.made(mem.Addr(w)) {
+				binary.LittleEndian.PutUint64(th.Stack.Data[i:], w|0x2a<<48)
+				signed++
+			}
+		}
+		if got := copied(th); signed == 0 || len(want) < 4 || !slices.Equal(got, want) {
+			t.Errorf("%s: with %d addresses signed it copies %#x, want %#x", name, signed, got, want)
+		}
+	})
+}
+
 // TestInitialises: the classes on a stack are looked at where it leads to a function that initialises one, and the
 // thread itself is taken for no method.
 func TestInitialises(t *testing.T) {
@@ -97,8 +128,9 @@ func TestInitialises(t *testing.T) {
 	in.addInitialiser(mem.Span[mem.Addr]{Start: 0x2000, End: 0x2100})
 	r := &regs.Registers{Arch: regs.AMD64}
 	r.Set(regs.AMD64RSP, 0x1010)
-	for word, want := range map[uint64]bool{0x4001: true, 0x4100: true, 0x4000: false, 0x4101: false, 0: false} {
-		th := &snapshot.Thread{Registers: r, Stack: mem.Range{Start: 0x1000, Data: make([]byte, 64)}}
+	for word, want := range map[uint64]bool{0x4001: true, 0x4100: true, 0x4000: false, 0x4101: false, 0: false,
+		0x2a<<48 | 0x4001: true} { // signed
+		th := &snapshot.Thread{Registers: r, PACMask: 0x7f << 48, Stack: mem.Range{Start: 0x1000, Data: make([]byte, 64)}}
 		binary.LittleEndian.PutUint64(th.Stack.Data[0x20:], word)
 		if got := in.initialises(th); got != want {
 			t.Errorf("%#x on the stack: %v, want %v", word, got, want)

@@ -162,7 +162,7 @@ func (s *step) leaveTo(pc, sp, saved mem.Addr, native bool) (regs.Registers, err
 			return regs.Registers{}, err
 		}
 	}
-	pc = mem.Addr(regs.StripPAC(uint64(pc), s.r.pac))
+	pc = s.r.unsigned(uint64(pc))
 	next := regs.New(arch)
 	if native { // what called native code knows its registers: this one has saved none
 		next = *s.now
@@ -188,5 +188,5 @@ func (s *step) returns(a mem.Addr) bool {
 // link is the return address at a.
 func (s *step) link(a mem.Addr) (mem.Addr, error) {
 	w, err := s.v.Word(a)
-	return mem.Addr(regs.StripPAC(w, s.r.pac)), err
+	return s.r.unsigned(w), err
 }

@@ -85,7 +85,8 @@ func (c *codeCopier) look(k *chunk) {
 	data := k.stack.Data
 	for i := 0; i+wordSize <= len(data) && len(c.asked) < maxAskedWords; i += wordSize {
 		a := mem.Addr(binary.LittleEndian.Uint64(data[i:]))
-		if c.j.made(a) {
+		if ra := c.r.unsigned(uint64(a)); c.j.made(ra) {
+			a = ra
 			if !c.j.interprets(a) && !c.asked[a] {
 				c.asked[a] = true
 				c.places = append(c.places, a-1)

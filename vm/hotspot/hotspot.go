@@ -22,6 +22,7 @@ import (
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/symbol"
 	"github.com/fpstack/fpstack/unwind"
@@ -59,8 +60,8 @@ type Runtime struct {
 	whole       mem.Reader                // of the last Fibers
 	parked      map[uint64]*virtualThread // of the last Fibers, by number
 
-	pac  uint64       // of the walk's thread: what is cleared in a return address
-	acts []activation // frames of the walk that goes on, or went last, by number
+	pac  atomic.Uint64 // the same for all threads: what is cleared in a return address, on arm64
+	acts []activation  // frames of the walk that goes on, or went last, by number
 	// What was read after since of a process that runs, for all threads that ran again before.
 	since time.Time
 	read  once
@@ -202,9 +203,20 @@ func (r *Runtime) lasting() *view.View {
 	return &v
 }
 
+// signs learns from a thread which bits of return addresses sign them.
+func (r *Runtime) signs(t *snapshot.Thread) {
+	if t.PACMask != 0 && t.PACMask != r.pac.Load() {
+		r.pac.Store(t.PACMask)
+	}
+}
+
+// unsigned is the return address that a word has.
+func (r *Runtime) unsigned(word uint64) mem.Addr { return mem.Addr(regs.StripPAC(word, r.pac.Load())) }
+
 // Start implements [unwind.Starter].
 func (r *Runtime) Start(t *snapshot.Thread, _ mem.Reader) {
-	r.acts, r.pac = r.acts[:0], t.PACMask
+	r.acts = r.acts[:0]
+	r.signs(t)
 	if t.Stopped > 0 && t.Time.Add(t.Stopped).Before(r.since) {
 		return
 	}

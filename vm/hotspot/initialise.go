@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/hotspot/threads"
@@ -48,7 +49,7 @@ func (j *jvm) classesOn(t *snapshot.Thread, to []mem.Addr) []mem.Addr {
 // where no word of its stack leads there it is not.
 func (in *inner) initialises(t *snapshot.Thread) bool {
 	for words := innermost(t); len(words) > 0; words = words[wordSize:] {
-		call := mem.Addr(binary.LittleEndian.Uint64(words)) - 1
+		call := mem.Addr(regs.StripPAC(binary.LittleEndian.Uint64(words), t.PACMask)) - 1
 		if in.initialise.Holds(call) && slices.ContainsFunc(in.initialisers, func(f mem.Span[mem.Addr]) bool {
 			return f.Holds(call)
 		}) {

@@ -2,6 +2,7 @@ package hotspot
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/fpstack/fpstack/mem"
@@ -160,5 +161,26 @@ func TestVirtualStacks(t *testing.T) {
 				t.Errorf("%s: chunk %d is cut: %v", tt.name, i, c.cut)
 			}
 		}
+	}
+}
+
+// TestVirtualSigned: return addresses that are signed in the heap lead on as others do, through two frames of the
+// interpreter.
+func TestVirtualSigned(t *testing.T) {
+	const mask, signature, code = 0x7f << 48, 0x2a << 48, 0x7f0000001000
+	d := &drawnVirtual{b: make([]byte, 64*wordSize)}
+	for word, v := range map[int]uint64{0: 14, 1: code | signature, // how far the frame pointer is, and where it runs
+		6: 20, 13: 2, // locals and the caller's stack pointer, from the frame pointer
+		14: 14, 15: code + 8 | signature, 20: 35} { // the outermost
+		d.word(drawnBase+mem.Addr(word*wordSize), v)
+	}
+	v := view.Copied(nil, mem.Range{Start: drawnBase, Data: d.b})
+	h := heapFrames{r: &Runtime{}, j: &jvm{begin: code, end: code + 0x100, bcpSlot: 9 * wordSize}, v: &v}
+	h.r.signs(&snapshot.Thread{PACMask: mask})
+	var at []mem.Addr
+	err := h.walk(&chunk{stack: mem.Range{Start: drawnBase, Data: d.b}, sp: drawnBase + 2*wordSize},
+		func(a *activation) bool { at = append(at, a.pc, a.at); return true })
+	if want := []mem.Addr{code, code, code + 8, code + 8}; err != nil || !slices.Equal(at, want) {
+		t.Errorf("got %#x, want %#x: %v", at, want, err)
 	}
 }

@@ -34,7 +34,7 @@ func (h *heapFrames) walk(c *chunk, yield func(a *activation) bool) error {
 		if err != nil {
 			return err
 		}
-		a := activation{pc: mem.Addr(pc), at: mem.Addr(pc), sp: sp}
+		a := activation{pc: h.r.unsigned(pc), at: h.r.unsigned(pc), sp: sp}
 		from := sp
 		if h.j.interprets(a.pc) {
 			sp, real, err = h.interpreted(&a, sp)
