@@ -26,6 +26,7 @@ import (
 var (
 	full    = flag.Bool("full", false, "all versions and modes, and more samples of each")
 	samples = flag.Int("samples", 0, "samples of each version and mode; 0 for the usual number")
+	alone   = flag.Bool("alone", false, "stop the thread that is sampled alone, which is sooner done")
 )
 
 // fetched is where scripts/build-java puts what it makes.

@@ -5,6 +5,7 @@ package java
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -30,11 +31,16 @@ var modes = map[string][]string{
 	"serial":      {"-XX:+UseSerialGC"},
 	"parallel":    {"-XX:+UseParallelGC"},
 	"compact":     {"-XX:+UnlockExperimentalVMOptions", "-XX:+UseCompactObjectHeaders"},
+	"g1":          {"-XX:+UseG1GC"}, // which a JVM does not choose on a small machine
+	"signed":      {signs},
 }
 
+// signs has return addresses signed, on arm64.
+const signs = "-XX:UseBranchProtection=standard"
+
 // lacks are modes that a version does not have.
-var lacks = map[string][]string{"8": {"oneheap", "zgc", "shenandoah", "compact"},
-	"11": {"zgc", "shenandoah", "compact"}, "17": {"compact"}, "21": {"compact"}}
+var lacks = map[string][]string{"8": {"oneheap", "zgc", "shenandoah", "compact", "signed"},
+	"11": {"zgc", "shenandoah", "compact", "signed"}, "17": {"compact", "signed"}, "21": {"compact"}}
 
 // forEach runs a test for each version and mode.
 func forEach(t *testing.T, f func(t *testing.T, version string, flags []string)) {
@@ -44,7 +50,8 @@ func forEach(t *testing.T, f func(t *testing.T, version string, flags []string))
 			usual = []string{"interpreted", "tiered"}
 		}
 		for _, mode := range slices.Sorted(maps.Keys(modes)) {
-			if !*full && !slices.Contains(usual, mode) || slices.Contains(lacks[version], mode) {
+			if !*full && !slices.Contains(usual, mode) || slices.Contains(lacks[version], mode) ||
+				mode == "signed" && runtime.GOARCH != "arm64" {
 				continue
 			}
 			t.Run(version+"/"+mode, func(t *testing.T) { f(t, version, modes[mode]) })
@@ -72,9 +79,13 @@ func (p *program) sampleEach(t *testing.T, n int, method string, check func(*pro
 	t.Helper()
 	var v verdict
 	tid := p.threadIn(t, method)
+	var stopped []int // nil for all
+	if *alone {
+		stopped = []int{tid}
+	}
 	for i := range n {
 		walked.Pause(i)
-		shot := p.Stop(t)
+		shot := p.StopWith(t, p.Runtimes.Copiers(), stopped...)
 		for k := range shot.Threads {
 			if shot.Threads[k].TID != tid {
 				continue

@@ -86,10 +86,10 @@ func (x *Process) Stop(t testing.TB) *snapshot.Snapshot {
 	return x.StopWith(t, x.Runtimes.Copiers())
 }
 
-// StopWith is Stop with those Copiers alone.
-func (x *Process) StopWith(t testing.TB, copiers []snapshot.Copier) *snapshot.Snapshot {
+// StopWith is Stop with those Copiers alone, of those threads alone if some are named.
+func (x *Process) StopWith(t testing.TB, copiers []snapshot.Copier, tids ...int) *snapshot.Snapshot {
 	t.Helper()
-	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: copiers})
+	s, err := x.Snapshot(t.Context(), tracer.StopOptions{Copiers: copiers, TIDs: tids})
 	if err != nil {
 		t.Fatal(err)
 	}
