@@ -1,6 +1,8 @@
 package hotspot
 
 import (
+	"strings"
+
 	"github.com/fpstack/fpstack/code/arm64"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
@@ -39,7 +41,8 @@ func (s *step) compiledARM64(b *codecache.Blob) (regs.Registers, error) {
 		}
 		sender += mem.Addr(unpushed(arm64.Words(s.r.code().UpTo(s.pc, s.r.port.behind))))
 	}
-	usual := s.returns(sender-wordSize) && (!s.leaf || b.Kind != codecache.Compiled || s.proved(sender-wordSize))
+	usual := s.returns(sender-wordSize) && (!s.leaf || b.Kind != codecache.Compiled || s.proved(sender-wordSize) ||
+		s.returnsToHeap(sender-wordSize))
 	if !s.interrupted && s.leaf && (!usual || b.Kind == codecache.Compiled && !s.leadsOn(sender)) {
 		if up := s.savedARM64(sender); up != 0 {
 			return s.leave(up-wordSize, up, up-2*wordSize, false)
@@ -49,6 +52,18 @@ func (s *step) compiledARM64(b *codecache.Blob) (regs.Registers, error) {
 		return s.leave(sender-wordSize, sender, sender-2*wordSize, false)
 	}
 	return regs.Registers{}, errCaller
+}
+
+// returnsToHeap reports whether the word at a may lead to what a virtual thread returns to whose older frames are in the
+// heap: no call comes before that.
+// Source: generate_cont_returnBarrier in stubGenerator_aarch64.cpp.
+func (s *step) returnsToHeap(a mem.Addr) bool {
+	ra, err := s.link(a)
+	if err != nil || s.j.version < firstVirtual || s.j.interprets(ra) {
+		return false
+	}
+	b, err := s.r.blobAt(s.v, s.j, ra)
+	return err == nil && strings.Contains(b.Name, "ontinuation")
 }
 
 // pushedBefore is by how much the instructions before have lowered the stack pointer of a frame that is there, bytes:
