@@ -54,8 +54,8 @@ func (s *step) compiledARM64(b *codecache.Blob) (regs.Registers, error) {
 	return regs.Registers{}, errCaller
 }
 
-// returnsToHeap reports whether the word at a may lead to what a virtual thread returns to whose older frames are in the
-// heap: no call comes before that.
+// returnsToHeap reports whether the word at a may lead to what a virtual thread returns to whose older frames are in
+// the heap: no call comes before that.
 // Source: generate_cont_returnBarrier in stubGenerator_aarch64.cpp.
 func (s *step) returnsToHeap(a mem.Addr) bool {
 	ra, err := s.link(a)

@@ -130,7 +130,8 @@ func TestInitialises(t *testing.T) {
 	r.Set(regs.AMD64RSP, 0x1010)
 	for word, want := range map[uint64]bool{0x4001: true, 0x4100: true, 0x4000: false, 0x4101: false, 0: false,
 		0x2a<<48 | 0x4001: true} { // signed
-		th := &snapshot.Thread{Registers: r, PACMask: 0x7f << 48, Stack: mem.Range{Start: 0x1000, Data: make([]byte, 64)}}
+		th := &snapshot.Thread{Registers: r, PACMask: 0x7f << 48,
+			Stack: mem.Range{Start: 0x1000, Data: make([]byte, 64)}}
 		binary.LittleEndian.PutUint64(th.Stack.Data[0x20:], word)
 		if got := in.initialises(th); got != want {
 			t.Errorf("%#x on the stack: %v, want %v", word, got, want)
