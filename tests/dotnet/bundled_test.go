@@ -57,7 +57,11 @@ func replaced(t *testing.T, program, name string, assembly []byte) []byte {
 // inPlace is the program of a single file with one of our assemblies in the place of its own.
 func inPlace(t *testing.T, version, assembly string, arguments ...string) *exec.Cmd {
 	t.Helper()
-	name := programs[version].name
+	return inPlaceOf(t, version, programs[version].name, assembly, arguments...)
+}
+
+func inPlaceOf(t *testing.T, version, name, assembly string, arguments ...string) *exec.Cmd {
+	t.Helper()
 	program, err := os.ReadFile(filepath.Join(fetched, version, name))
 	code, err2 := os.ReadFile(filepath.Join(own, assembly))
 	if err = errors.Join(err, err2); err != nil {

@@ -70,7 +70,8 @@ func TestNoStore(t *testing.T) {
 }
 
 // contextVariable is where a thread of that program has its variable "context", from its thread pointer on.
-// Source: ELF Handling For Thread-Local Storage, variant II.
+// Source: ELF Handling For Thread-Local Storage: variant I on arm64, whose thread pointer has two words before the
+// variables, variant II on x86-64.
 func contextVariable(t *testing.T, path string) int64 {
 	t.Helper()
 	f, err := elf.Open(path)
@@ -85,6 +86,9 @@ func contextVariable(t *testing.T, path string) int64 {
 	for _, p := range f.Progs {
 		for _, s := range symbols {
 			if p.Type == elf.PT_TLS && s.Name == "context" && elf.ST_TYPE(s.Info) == elf.STT_TLS {
+				if f.Machine == elf.EM_AARCH64 {
+					return int64(s.Value + max(16, p.Align))
+				}
 				return int64(s.Value) - int64((p.Memsz+p.Align-1)/p.Align*p.Align)
 			}
 		}

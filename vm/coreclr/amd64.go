@@ -12,7 +12,6 @@ import (
 // onAMD64 is what the runtime does on x86-64.
 var onAMD64 = port{
 	arch:         regs.AMD64,
-	oldest:       8,
 	functionSize: unwindcode.FunctionSize,
 	function:     unwindcode.ParseFunction,
 	headSize:     unwindcode.HeadSize,

@@ -15,7 +15,6 @@ import (
 // Encodings: Arm Architecture Reference Manual for A-profile, C6.2.
 var onARM64 = port{
 	arch:         regs.ARM64,
-	oldest:       10, // of 9 and 8 tables are known that were seen on x86-64 alone
 	functionSize: xdata.FunctionSize,
 	function: func(b []byte) unwindcode.Function {
 		f := xdata.ParseFunction(b)
@@ -35,7 +34,24 @@ var onARM64 = port{
 	stub: func(_ *Runtime, pc mem.Addr) (*cfi.Row, error) {
 		return returnRow(regs.ARM64, pc, 0), nil // no stub has a frame, or changes x30
 	},
-	trip: tripARM64,
+	trip:  tripARM64,
+	moved: movedARM64,
+}
+
+// movedARM64: a RangeSection has no table of unwind information for Windows here, a lock has 8 bytes more (a mutex of
+// libc), and a Thread more before its link. Where a module of 8 and 9 has its precompiled code is found by the shape.
+// Source: struct RangeSection in src/coreclr/vm/codeman.h; PAL_CS_NATIVE_DATA_SIZE in src/coreclr/pal/inc/pal.h. Seen in
+// 8.0.6, 9.0.5 and 9.0.9.
+func movedARM64(l *layout, major int) {
+	l.sectionDeleted = 56
+	switch major {
+	case 8:
+		l.moduleName, l.moduleR2R = 0x110, unknown
+		l.storeFirst, l.threadLink, l.threadOSID, l.threadObject = 168, 272, 464, 472
+	case 9:
+		l.modulePath, l.moduleName, l.moduleBase, l.moduleR2R = 280, 0x110, 296, unknown
+		l.storeFirst, l.threadLink, l.threadOSID, l.threadObject = 168, 152, 336, 344
+	}
 }
 
 // errPacked: neither the JIT nor the compiler of ReadyToRun images writes that.

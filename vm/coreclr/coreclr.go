@@ -89,10 +89,7 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 		v := view.Lasting(image.Memory, image.Budget)
 		c, err = readContract(&v, m.Addr(o.contract))
 	}
-	l, unknown := layoutOf(o.version, c)
-	if unknown == nil && !o.port.knows(o.version) {
-		unknown = fmt.Errorf("version %v: %w on %s", o.version, errVersion, o.port.arch.Name)
-	}
+	l, unknown := layoutOf(o, c)
 	if unknown != nil {
 		return nil, errors.Join(unknown, err)
 	}

@@ -106,7 +106,7 @@ func TestEveryReadFails(t *testing.T) {
 		t.Fatalf("no snapshots: %v", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".snapshot"), func(t *testing.T) {
+		t.Run(recordedName(file), func(t *testing.T) {
 			want := readTold(t, strings.TrimSuffix(file, ".snapshot")+".txt")
 			shot := recordedShot(t, file)
 			whole := func(r []mem.Range) []mem.Range { return r }

@@ -78,17 +78,21 @@ func base() layout {
 
 var errVersion = errors.New("its structures are not known")
 
-// layoutOf is the layout of a version, as far as tables know it, with what the runtime says of itself over it. c is nil
-// if it says nothing. A version that is not in the tables has to say all that a name rests on.
-func layoutOf(v Version, c *contract) (*layout, error) {
-	l := base()
+// layoutOf is the layout of the runtime in o, as far as tables know it, with what the runtime says of itself over it. c
+// is nil if it says nothing. A version that is not in the tables has to say all that a name rests on.
+func layoutOf(o *object, c *contract) (*layout, error) {
+	l, v := base(), o.version
 	known := true
 	switch v.Major {
 	case 8:
-		l.dynamicName, l.tokenIn16 = 24, true
+		l.dynamicName, l.instantiatedDictionary, l.instantiatedArgs, l.tokenIn16 = 24, 16, 26, true
 		l.moduleBase, l.modulePath, l.moduleName, l.moduleR2R = unknown, unknown, 0x108, 1152
 		l.r2rEntries = 432
-		l.variables(16, 80, 21, 43)
+		sync := int64(80)
+		if o.slots == slots806 {
+			sync--
+		}
+		l.variables(16, sync, 21, 43)
 		l.storeFirst, l.threadLink, l.threadOSID, l.threadID, l.threadObject = 160, 232, 424, 32, 432
 	case 9:
 		l.moduleBase, l.modulePath, l.moduleName, l.moduleR2R = 288, 272, 0x108, 984
@@ -107,6 +111,9 @@ func layoutOf(v Version, c *contract) (*layout, error) {
 			*f.to = unknown
 		}
 	}
+	if known && o.port.moved != nil {
+		o.port.moved(&l, v.Major)
+	}
 	if c == nil && !known {
 		return nil, fmt.Errorf("version %v: %w", v, errVersion)
 	}
@@ -118,8 +125,11 @@ func layoutOf(v Version, c *contract) (*layout, error) {
 	return &l, nil
 }
 
+// slots806 is how many entries g_dacTable has in 8.0.6: one of those before the table of sync blocks is not there yet.
+const slots806 = 156
+
 // variables sets the entries of g_dacTable for variables of the runtime.
-// Source: src/coreclr/inc/dacvars.h; seen in 8.0.30, 9.0.5, 9.0.7, 10.0.9 and 10.0.11.
+// Source: src/coreclr/inc/dacvars.h; seen in 8.0.6, 8.0.30, 9.0.5, 9.0.7, 10.0.9 and 10.0.11.
 func (l *layout) variables(threadStore, syncTable, domain, stringTable int64) {
 	l.threadStore.slot, l.syncTable.slot = threadStore, syncTable
 	l.domain.slot, l.stringTable.slot = domain, stringTable

@@ -65,7 +65,7 @@ func FuzzMemory(f *testing.F) {
 	f.Fuzz(func(t *testing.T, pattern []byte, which uint8) {
 		d := draw(pattern)
 		version := []Version{{8, 0, 30}, {9, 0, 5}, {10, 0, 9}}[which%3]
-		l, err := layoutOf(version, nil)
+		l, err := layoutOf(onVersion(version), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

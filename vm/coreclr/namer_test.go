@@ -192,7 +192,7 @@ func TestForgottenPDB(t *testing.T) {
 
 // TestTypeOfItself: a type whose 64 arguments are the type itself ends.
 func TestTypeOfItself(t *testing.T) {
-	l, err := layoutOf(Version{9, 0, 5}, nil)
+	l, err := layoutOf(onVersion(Version{9, 0, 5}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

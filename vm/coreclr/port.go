@@ -15,8 +15,6 @@ import (
 // runtime itself.
 type port struct {
 	arch *regs.Arch
-	// oldest is the first major version whose structures were tried there.
-	oldest int
 	// functionSize is how many bytes a RUNTIME_FUNCTION has; function reads one.
 	functionSize int
 	function     func(b []byte) unwindcode.Function
@@ -32,6 +30,8 @@ type port struct {
 	// trip finds the function that stops threads, if it is that which holds code[at], and where it begins; nil if it is
 	// another one.
 	trip func(code []byte, at int) (t *trip, begin int)
+	// moved sets what tables of offsets, which are those of x86-64, have elsewhere; nil for nothing.
+	moved func(l *layout, major int)
 }
 
 // portOf is that of an object's machine, nil for one that is not known.
@@ -44,9 +44,6 @@ func portOf(m *module.Module) *port {
 	}
 	return nil
 }
-
-// knows reports whether structures of that version were tried there.
-func (p *port) knows(v Version) bool { return v.Major >= p.oldest }
 
 // holding is that one of functions, of which list has the entries, which begins last of those that begin at rel or
 // before it; false if none does. Where it ends may not be known yet.

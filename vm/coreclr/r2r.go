@@ -56,11 +56,13 @@ func (r *Runtime) readImage(im *r2rImage, s *section) {
 	v := &r.lasting
 	*im = r2rImage{base: s.start, port: r.o.port, retry: im.retry}
 	f := v.Fields(s.module)
-	if info := f.Addr(r.layout.moduleR2R); f.Err == nil {
-		f.Err = im.read(v, r.layout, info)
-	}
-	if f.Err == nil && im.plausible(v, s) {
-		return
+	if r.layout.moduleR2R != unknown {
+		if info := f.Addr(r.layout.moduleR2R); f.Err == nil {
+			f.Err = im.read(v, r.layout, info)
+		}
+		if f.Err == nil && im.plausible(v, s) {
+			return
+		}
 	}
 	if im.err = r.imageByShape(im, s); im.err != nil && f.Err != nil {
 		im.err = f.Err

@@ -67,7 +67,7 @@ func TestPrecompiledPlaces(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			const base = 0x7f0000000000
 			memory, told := recordedImage(t, file, base)
-			l, err := layoutOf(Version{9, 0, 5}, nil)
+			l, err := layoutOf(onVersion(Version{9, 0, 5}), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,6 +25,7 @@ type object struct {
 	m           *module.Module
 	port        *port
 	table       module.Vaddr // of g_dacTable
+	slots       uint64       // entries of it
 	contract    module.Vaddr // of the contract descriptor, if hasContract
 	hasContract bool
 	version     Version // zero if it does not say one
@@ -42,10 +43,12 @@ func recognise(m *module.Module) *object {
 		return nil
 	}
 	o := &object{m: m, port: port}
+	var size uint64
 	var ok bool
-	if o.table, _, ok = names.Lookup(dacTable); !ok {
+	if o.table, size, ok = names.Lookup(dacTable); !ok {
 		return nil
 	}
+	o.slots = size / wordSize
 	o.contract, _, o.hasContract = names.Lookup(descriptor)
 	o.version = versionIn(m)
 	return o

@@ -14,13 +14,14 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/tests/memory"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/view"
 )
 
-const recorded = "../../testdata/snapshots/amd64/dotnet-*.snapshot"
+const recorded = "../../testdata/snapshots/*/dotnet-*.snapshot"
 
 // alone is a process with one runtime.
 type alone struct{ r *Runtime }
@@ -33,7 +34,12 @@ func (alone) Scan(*module.Set)        {}
 type told struct {
 	version         Version
 	slots, contract mem.Addr
-	threads         [][]toldFrame
+	threads         []toldThread
+}
+
+type toldThread struct {
+	id     uint64 // that the runtime gave it; 0: not recorded
+	frames []toldFrame
 }
 
 type toldFrame struct {
@@ -64,12 +70,14 @@ func parseTold(t *testing.T, path string, from io.Reader) (out told) {
 		case "contract":
 			_, err = fmt.Sscanf(rest, "%v", &out.contract)
 		case "thread":
-			out.threads = append(out.threads, nil)
+			var tid int
+			out.threads = append(out.threads, toldThread{})
+			fmt.Sscan(rest, &tid, &out.threads[len(out.threads)-1].id)
 		default:
 			var frame toldFrame
 			_, err = fmt.Sscanf(lines.Text(), "%v %v %s", &frame.pc, &frame.start, &frame.name)
 			last := &out.threads[len(out.threads)-1]
-			*last = append(*last, frame)
+			last.frames = append(last.frames, frame)
 		}
 		if err != nil {
 			t.Fatalf("%s: %q: %v", path, lines.Text(), err)
@@ -86,8 +94,13 @@ func TestReplay(t *testing.T) {
 		t.Fatalf("no snapshots: %v", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".snapshot"), func(t *testing.T) { replay(t, file) })
+		t.Run(recordedName(file), func(t *testing.T) { replay(t, file) })
 	}
+}
+
+// recordedName is the machine and the version of a recorded file.
+func recordedName(file string) string {
+	return filepath.Base(filepath.Dir(file)) + "/" + strings.TrimSuffix(filepath.Base(file), ".snapshot")
 }
 
 // TestNewCode: what was compiled since mappings and sections were read is walked and named all the same.
@@ -119,10 +132,14 @@ func replay(t *testing.T, file string) {
 func compareTold(t *testing.T, want *told, shot *snapshot.Snapshot, w *unwind.Walker, r *Runtime) {
 	t.Helper()
 	named, unlisted := 0, 0
+	facts := r.ThreadFacts(shot)
 	for i := range shot.Threads {
 		th := &shot.Threads[i]
 		s := w.Walk(th, shot.Reader(th, nil), unwind.Options{})
-		for k, f := range want.threads[i] {
+		if id := want.threads[i].id; id != 0 && facts[th.TID].ID != id {
+			t.Errorf("thread %d is number %d, want %d", th.TID, facts[th.TID].ID, id)
+		}
+		for k, f := range want.threads[i].frames {
 			if k >= len(s.Frames) {
 				t.Fatalf("thread %d ends after %d frames (%v: %v), want %s", th.TID, k, s.Stop, s.Err, f.name)
 			}
@@ -232,11 +249,15 @@ func walkerIn(t testing.TB, shot *snapshot.Snapshot, want *told, image module.Im
 			return nil, nil
 		}
 	}
-	l, err := layoutOf(want.version, c)
+	o := onVersion(want.version)
+	if shot.Threads[0].Arch == regs.ARM64 {
+		o.port = &onARM64
+	}
+	l, err := layoutOf(o, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRuntime(&object{port: &onAMD64, version: want.version}, want.slots, l, image)
+	r := newRuntime(o, want.slots, l, image)
 	r.Mapped(set)
 	w := unwind.NewWalker(set, nil)
 	w.Use(alone{r})

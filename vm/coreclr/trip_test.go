@@ -82,7 +82,7 @@ func replacedReturn(t *testing.T, p *port, version Version, slot uint64, more ma
 	t.Helper()
 	b := make([]byte, drawnBytes)
 	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(b[at-drawnStore:], v) }
-	l, err := layoutOf(version, nil)
+	l, err := layoutOf(&object{port: p, version: version}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

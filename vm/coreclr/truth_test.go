@@ -15,9 +15,12 @@ import (
 	"github.com/fpstack/fpstack/vm/view"
 )
 
+// onVersion is a runtime of that version on x86-64.
+func onVersion(v Version) *object { return &object{port: &onAMD64, version: v} }
+
 // TestSamePlace: a method is told from one that lay where it lies by what it is, not by its addresses.
 func TestSamePlace(t *testing.T) {
-	l, err := layoutOf(Version{9, 0, 5}, nil)
+	l, err := layoutOf(onVersion(Version{9, 0, 5}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +118,7 @@ func TestMapOfMethods(t *testing.T) {
 
 // TestUnknownVersions: a version without a table is accepted by all that names rest on, and by nothing less.
 func TestUnknownVersions(t *testing.T) {
-	known, err := layoutOf(Version{10, 0, 9}, nil)
+	known, err := layoutOf(onVersion(Version{10, 0, 9}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,32 +134,32 @@ func TestUnknownVersions(t *testing.T) {
 		return c
 	}
 	for _, v := range []Version{{7, 0, 20}, {11, 0, 0}, {12, 0, 0}, {}} {
-		if _, err := layoutOf(v, nil); !errors.Is(err, errVersion) {
+		if _, err := layoutOf(onVersion(v), nil); !errors.Is(err, errVersion) {
 			t.Errorf("%v that says nothing: %v", v, err)
 		}
-		if l, err := layoutOf(v, whole()); err != nil || l.headerMethod != known.headerMethod || !l.constantMap {
+		if l, err := layoutOf(onVersion(v), whole()); err != nil || l.headerMethod != known.headerMethod || !l.constantMap {
 			t.Errorf("%v that says all: %v", v, err)
 		}
 		c := whole()
 		clear(c.offsets)
-		if _, err := layoutOf(v, c); !errors.Is(err, errVersion) {
+		if _, err := layoutOf(onVersion(v), c); !errors.Is(err, errVersion) {
 			t.Errorf("%v that says nothing but ExecutionManager: %v", v, err)
 		}
 		for _, f := range known.fields() {
 			c := whole()
 			delete(c.offsets, f.name)
-			if _, err := layoutOf(v, c); errors.Is(err, errVersion) != f.required {
+			if _, err := layoutOf(onVersion(v), c); errors.Is(err, errVersion) != f.required {
 				t.Errorf("%v without %s, required %t: %v", v, f.name, f.required, err)
 			}
 			c.offsets[f.name] = 1 << 20
-			if _, err := layoutOf(v, c); !errors.Is(err, errVersion) {
+			if _, err := layoutOf(onVersion(v), c); !errors.Is(err, errVersion) {
 				t.Errorf("%v with %s at 1 MB: %v", v, f.name, err)
 			}
 		}
 		for name := range maps.Keys(whole().globals) {
 			c := whole()
 			delete(c.globals, name)
-			if _, err := layoutOf(v, c); !errors.Is(err, errVersion) {
+			if _, err := layoutOf(onVersion(v), c); !errors.Is(err, errVersion) {
 				t.Errorf("%v without %s: %v", v, name, err)
 			}
 		}
@@ -166,7 +169,7 @@ func TestUnknownVersions(t *testing.T) {
 // TestLargeStack: a stack is searched until no place is left, and no longer than the stop may take.
 func TestLargeStack(t *testing.T) {
 	const code = 0x10000000
-	l, err := layoutOf(Version{9, 0, 5}, nil)
+	l, err := layoutOf(onVersion(Version{9, 0, 5}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +196,7 @@ func TestLargeStack(t *testing.T) {
 // TestEndlessMap: a map of ranges whose nodes lead to one another again and again is read for some milliseconds, and
 // what came of it says that it is not all.
 func TestEndlessMap(t *testing.T) {
-	l, err := layoutOf(Version{9, 0, 5}, nil)
+	l, err := layoutOf(onVersion(Version{9, 0, 5}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +213,7 @@ func TestEndlessMap(t *testing.T) {
 
 // TestManyTypes: on .NET 8 the row of a type is in 16 bits, and those of which it is not say so.
 func TestManyTypes(t *testing.T) {
-	l, err := layoutOf(Version{8, 0, 30}, nil)
+	l, err := layoutOf(onVersion(Version{8, 0, 30}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +239,7 @@ func TestManyTypes(t *testing.T) {
 func TestComposite(t *testing.T) {
 	const base, module, own, whole = 0x100000, 0x5000, 0x8000, 0x9000
 	for _, version := range []Version{{8, 0, 30}, {9, 0, 5}, {10, 0, 12}} {
-		l, err := layoutOf(version, nil)
+		l, err := layoutOf(onVersion(version), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
