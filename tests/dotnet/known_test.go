@@ -5,6 +5,7 @@ package dotnet
 import (
 	"flag"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -98,12 +99,7 @@ func startKnown(t *testing.T, version, way string) (s *server, thread func(*snap
 		s = startHost(t, filepath.Join(fetched, version), own, []string{way}, "known.dll")
 		return s, func(th *snapshot.Thread) bool { return th.Comm == "known" }
 	}
-	name := programs[version].name
-	if runtime.GOARCH == "arm64" {
-		name = "vsce-sign"
-	}
-	cmd := inPlaceOf(t, version, name, "known.dll", "first")
-	cmd.Env = append(cmd.Env, way)
+	cmd := knownInPlace(t, version, way)
 	s = startWaiting(t, cmd)
 	thread = func(th *snapshot.Thread) bool { return th.TID == s.PID() }
 	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
@@ -115,6 +111,18 @@ func startKnown(t *testing.T, version, way string) (s *server, thread func(*snap
 			}
 		}
 	}
+}
+
+// knownInPlace is a program of a single file with known.dll in the place of its own assembly.
+func knownInPlace(t *testing.T, version, way string) *exec.Cmd {
+	t.Helper()
+	name := programs[version].name
+	if runtime.GOARCH == "arm64" {
+		name = "vsce-sign"
+	}
+	cmd := inPlaceOf(t, version, name, "known.dll", "first")
+	cmd.Env = append(cmd.Env, way)
+	return cmd
 }
 
 // outOfChain says what is wrong with the methods of a stack, "" if nothing is.

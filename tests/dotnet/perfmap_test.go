@@ -3,6 +3,7 @@
 package dotnet
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/tests/walked"
@@ -87,6 +89,66 @@ func compare(t *testing.T, version string, n int) {
 	case c.right < c.stacks/4 || len(c.methods) < 20:
 		t.Errorf("%d frames of %d methods were compared: too few", c.right, len(c.methods))
 	}
+}
+
+// TestMapAlone: of a runtime that is not read, since its table for the debugger has another name, methods have the names
+// that its perf map gives them, or its jitdump.
+func TestMapAlone(t *testing.T) {
+	for name, way := range map[string]string{"map": "DOTNET_PerfMapEnabled=3", "jitdump": "DOTNET_PerfMapEnabled=2"} {
+		t.Run(name, func(t *testing.T) {
+			cmd := knownInPlace(t, singleFiles()[0], way)
+			program, err := os.ReadFile(cmd.Path)
+			if err == nil {
+				err = os.WriteFile(cmd.Path, bytes.ReplaceAll(program, []byte("g_dacTable\x00"), []byte("g_otherXXX\x00")), 0o755)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := startWaiting(t, cmd)
+			t.Cleanup(func() {
+				os.Remove(fmt.Sprintf("/tmp/perf-%d.map", cmd.Process.Pid))
+				os.Remove(fmt.Sprintf("/tmp/jit-%d.dump", cmd.Process.Pid))
+			})
+			right := 0
+			for end := time.Now().Add(patience); right < 5 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+				s.open(t, cmd)
+				shot := s.Stop(t)
+				for k, stack := range s.Stacks(shot) {
+					if shot.Threads[k].TID == s.PID() && chainByMap(t, &stack) > 4 {
+						right++
+					}
+				}
+			}
+			if right < 5 {
+				t.Errorf("the chain was there %d times", right)
+			}
+		})
+	}
+}
+
+// chainByMap counts the methods of known.cs in a stack: those of its chain follow each other.
+func chainByMap(t *testing.T, s *profile.Stack) (n int) {
+	t.Helper()
+	next := 0
+	for i := len(s.Frames) - 1; i >= 0; i-- {
+		f := &s.Frames[i]
+		if !strings.HasPrefix(f.Func, "Known.") {
+			continue
+		}
+		_, method, _ := strings.Cut(plain(f), "::")
+		at := slices.IndexFunc(knownChain[next:], func(c string) bool {
+			c, _, _ = strings.Cut(c[strings.LastIndexByte(c, '.')+1:], "<")
+			return c == method
+		})
+		switch {
+		case at >= 0:
+			next += at
+			n++
+		case method != "Main" && method != "Fold" && method != "Throw" && method != "Equals" && method != "Caught":
+			t.Errorf("%s is not in the chain here:\n%s", f.Func, frames(s))
+		}
+	}
+	return n
 }
 
 // tail shows the last frames of a stack that ended.

@@ -62,24 +62,27 @@ func FuzzMemory(f *testing.F) {
 	f.Add([]byte{2}, uint8(1))
 	f.Add([]byte{6, 2, 0x12}, uint8(2))
 	f.Add([]byte{0xfe, 0xfd, 8, 4, 0x22}, uint8(3))
+	f.Add([]byte{0, 1, 2, 3, 6, 10, 2, 2, 2, 2}, uint8(4))
 	f.Fuzz(func(t *testing.T, pattern []byte, which uint8) {
 		d := draw(pattern)
 		version := []Version{{8, 0, 30}, {9, 0, 5}, {10, 0, 9}}[which%3]
-		l, err := layoutOf(onVersion(version), nil)
+		o := &object{port: []*port{&onAMD64, &onARM64}[which/3%2], version: version}
+		l, err := layoutOf(o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newRuntime(&object{port: &onAMD64, version: version}, drawnStart, l, module.Image{Memory: d})
+		r := newRuntime(o, drawnStart, l, module.Image{Memory: d})
 		r.table = maps.NewTable([]maps.Mapping{{Start: drawnStart, End: drawnStart + drawnSize,
 			Perm: maps.Read | maps.Exec}})
 		stack := make([]byte, 4096)
 		for i := 0; i < len(stack); i += wordSize {
 			binary.LittleEndian.PutUint64(stack[i:], d.word(drawnStart+mem.Addr(i)))
 		}
-		rs := regs.New(regs.AMD64)
-		rs.Set(regs.AMD64RIP, d.word(drawnStart+8))
-		rs.Set(regs.AMD64RSP, drawnStart)
-		th := snapshot.Thread{TID: 7, Arch: regs.AMD64, Registers: &rs,
+		arch := o.port.arch
+		rs := regs.New(arch)
+		rs.Set(arch.PC, d.word(drawnStart+8))
+		rs.Set(arch.SP, drawnStart)
+		th := snapshot.Thread{TID: 7, Arch: arch, Registers: &rs,
 			Stack: mem.Range{Start: drawnStart, Data: stack}}
 		s := &snapshot.Snapshot{Threads: []snapshot.Thread{th}}
 		r.readSections()
