@@ -83,8 +83,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// singleFiles are programs of a single file whose runtimes known.dll is run in. Those for arm64 have of the libraries what
-// they want themselves.
+// singleFiles are programs of a single file whose runtimes known.dll is run in. Those for arm64 have of the libraries
+// what they want themselves.
 func singleFiles() []string {
 	if runtime.GOARCH == "arm64" {
 		return []string{"8.0.6", "9.0.5", "9.0.9"}

@@ -91,15 +91,16 @@ func compare(t *testing.T, version string, n int) {
 	}
 }
 
-// TestMapAlone: of a runtime that is not read, since its table for the debugger has another name, methods have the names
-// that its perf map gives them, or its jitdump.
+// TestMapAlone: of a runtime that is not read, since its table for the debugger has another name, methods have the
+// names that its perf map gives them, or its jitdump.
 func TestMapAlone(t *testing.T) {
-	for name, way := range map[string]string{"map": "DOTNET_PerfMapEnabled=3", "jitdump": "DOTNET_PerfMapEnabled=2"} {
+	for name, mode := range map[string]string{"map": "3", "jitdump": "2"} {
 		t.Run(name, func(t *testing.T) {
-			cmd := knownInPlace(t, singleFiles()[0], way)
+			cmd := knownInPlace(t, singleFiles()[0], "DOTNET_PerfMapEnabled="+mode)
 			program, err := os.ReadFile(cmd.Path)
 			if err == nil {
-				err = os.WriteFile(cmd.Path, bytes.ReplaceAll(program, []byte("g_dacTable\x00"), []byte("g_otherXXX\x00")), 0o755)
+				program = bytes.ReplaceAll(program, []byte("g_dacTable\x00"), []byte("g_otherXXX\x00"))
+				err = os.WriteFile(cmd.Path, program, 0o755)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -110,7 +111,8 @@ func TestMapAlone(t *testing.T) {
 				os.Remove(fmt.Sprintf("/tmp/jit-%d.dump", cmd.Process.Pid))
 			})
 			right := 0
-			for end := time.Now().Add(patience); right < 5 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			for end := time.Now().Add(patience); right < 5 && time.Now().Before(end); {
+				time.Sleep(50 * time.Millisecond)
 				s.open(t, cmd)
 				shot := s.Stop(t)
 				for k, stack := range s.Stacks(shot) {

@@ -40,8 +40,8 @@ var onARM64 = port{
 
 // movedARM64: a RangeSection has no table of unwind information for Windows here, a lock has 8 bytes more (a mutex of
 // libc), and a Thread more before its link. Where a module of 8 and 9 has its precompiled code is found by the shape.
-// Source: struct RangeSection in src/coreclr/vm/codeman.h; PAL_CS_NATIVE_DATA_SIZE in src/coreclr/pal/inc/pal.h. Seen in
-// 8.0.6, 9.0.5 and 9.0.9.
+// Source: struct RangeSection in src/coreclr/vm/codeman.h; PAL_CS_NATIVE_DATA_SIZE in src/coreclr/pal/inc/pal.h. Seen
+// in 8.0.6, 9.0.5 and 9.0.9.
 func movedARM64(l *layout, major int) {
 	l.sectionDeleted = 56
 	switch major {

@@ -137,7 +137,8 @@ func TestUnknownVersions(t *testing.T) {
 		if _, err := layoutOf(onVersion(v), nil); !errors.Is(err, errVersion) {
 			t.Errorf("%v that says nothing: %v", v, err)
 		}
-		if l, err := layoutOf(onVersion(v), whole()); err != nil || l.headerMethod != known.headerMethod || !l.constantMap {
+		l, err := layoutOf(onVersion(v), whole())
+		if err != nil || l.headerMethod != known.headerMethod || !l.constantMap {
 			t.Errorf("%v that says all: %v", v, err)
 		}
 		c := whole()
