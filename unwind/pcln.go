@@ -1,6 +1,7 @@
 package unwind
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/fpstack/fpstack/code/pclntab"
@@ -24,6 +25,9 @@ func (t *tables) byPCLN(v uint64, arch *regs.Arch) (found, bool) {
 	flags, _ := f.Flags()
 	top := flags&pclntab.TopFrame != 0
 	depth, ok := f.SPDelta(v)
+	if row := t.resumeRow(f, v, arch); row != nil {
+		return found{row: row, origin: PCSP, injected: true}, true
+	}
 	if !ok || depth < 0 {
 		why := "pclntab does not know the depth of the stack in " + f.Name()
 		return found{origin: PCSP, root: top, why: why}, true
@@ -111,6 +115,28 @@ func injectedRow(row *cfi.Row, arch *regs.Arch) {
 		row.Regs[i].Rule.N -= size
 	}
 	row.Regs = append(row.Regs, cfi.RegRule{Reg: uint64(arch.LR), Rule: cfi.Rule{Kind: cfi.Offset, N: -size}})
+}
+
+// resumeRow is the row at v if that is the instruction by which runtime.asyncPreempt goes on with what was interrupted,
+// nil elsewhere: all registers are those of that, and only the one that is jumped to says where.
+// Source: runtime/mkpreempt.go; Arm Architecture Reference Manual for A-profile, C6.2, RET.
+func (t *tables) resumeRow(f pclntab.Func, v uint64, arch *regs.Arch) *cfi.Row {
+	const ret, mask = 0xd65f0000, 0xfffffc1f
+	if arch != regs.ARM64 || f.Name() != "runtime.asyncPreempt" {
+		return nil
+	}
+	code, ok := t.m.Text(module.Vaddr(v))
+	if !ok || len(code) < 4 {
+		return nil
+	}
+	i := binary.LittleEndian.Uint32(code)
+	to := uint64(i >> 5 & 31)
+	if i&mask != ret || to == uint64(arch.LR) {
+		return nil
+	}
+	return &cfi.Row{Start: v, End: v + 1, RAReg: uint64(arch.LR),
+		CFA: cfi.Rule{Kind: cfi.Register, Reg: uint64(arch.SP)},
+		RA:  cfi.Rule{Kind: cfi.Register, Reg: to}}
 }
 
 // recordPrologue is the length of the instructions that make the frame record and set the

@@ -21,7 +21,8 @@ func decodeARM64(b []byte) instruction {
 		return instruction{kind: store, bits: i}
 	case i&0xffe0001f == 0xd4000001: // svc
 		return instruction{kind: syscall_, len: 4}
-	case i&0xbf8003ff == 0x910003ff, i&0xbfe003ff == 0x8b2003ff: // add, sub sp, sp
+	case i&0xbf8003ff == 0x910003ff, i&0xbfe003ff == 0x8b2003ff, // add, sub sp, sp
+		i&0x3b2007e0 == 0x380007e0, i&0x3a8003e0 == 0x288003e0: // ldr, str, ldp, stp with sp written back
 		return instruction{kind: adjust}
 	}
 	return instruction{}

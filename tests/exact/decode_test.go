@@ -80,8 +80,9 @@ func TestDecodeARM64(t *testing.T) {
 		0xd61f0200: {kind: jump}, 0x14000010: {}, // br x16; b
 		0xd4000001: {kind: syscall_, len: 4},                   // svc #0
 		0xd10043ff: {kind: adjust}, 0x914007ff: {kind: adjust}, // sub sp, sp, #16; add sp, sp, #1, lsl #12
-		// sub sp, sp, x16; mov sp, x29; stp x29, x30, [sp, #-16]!
-		0xcb3063ff: {kind: adjust}, 0x910003bf: {}, 0xa9bf7bfd: {},
+		0xcb3063ff: {kind: adjust}, 0x910003bf: {}, // sub sp, sp, x16; mov sp, x29
+		// stp x29, x30, [sp, #-16]!; ldr x30, [sp], #96; ldr x30, [sp]; ldp x29, x30, [sp]; str x30, [x20, #-8]!
+		0xa9bf7bfd: {kind: adjust}, 0xf84607fe: {kind: adjust}, 0xf94003fe: {}, 0xa9407bfd: {}, 0xf81f8e9e: {},
 		// ldxr w1, [x0]; ldaxr x0, [x1]; ldaxp x0, x1, [x2]
 		0x885f7c01: {kind: reserve, bits: 0x885f7c01}, 0xc85ffc20: {kind: reserve, bits: 0xc85ffc20},
 		0xc87f8440: {kind: reserve, bits: 0xc87f8440},

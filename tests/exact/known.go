@@ -45,6 +45,12 @@ var inChain = []struct{ function, cause string }{
 var stackCalls = []string{"runtime.systemstack", "runtime.morestack", "runtime.asmcgocall", "runtime.nanotime1",
 	"runtime.walltime", "time.now", "runtime.vgetrandom1"}
 
+// resumer goes on with a goroutine, whose first function seems to be called by firstCaller.
+const (
+	resumer     = "gogo"
+	firstCaller = "runtime.goexit"
+)
+
 // isTop reports whether Go marks the function of a symbol as the outermost of a stack, though C may have called it.
 func isTop(symbol string) bool {
 	switch function(symbol) {

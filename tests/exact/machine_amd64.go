@@ -34,6 +34,10 @@ func place(r *unix.PtraceRegs) point { return point{pc: r.Rip, sp: r.Rsp} }
 // callOf is the number of the system call that r is about to make, and its first arguments where it is of 64-bit code.
 func callOf(r *unix.PtraceRegs) (nr uint64, args [2]uint64) { return r.Rax, [2]uint64{r.Rdi, r.Rsi} }
 
+// goroutine is which of Go's r are of, where its runtime resumes one.
+// Source: cmd/compile/abi-internal.md of the Go distribution.
+func goroutine(r *unix.PtraceRegs) uint64 { return r.R14 }
+
 // returnsTo is where a function that t has just entered returns to.
 func (t *thread) returnsTo() (uint64, bool) { return t.space.word(t.at.sp, t.space.wordSize()) }
 

@@ -107,6 +107,10 @@ func callOf(r *unix.PtraceRegs) (nr uint64, args [2]uint64) {
 	return r.Regs[8], [2]uint64{r.Regs[0], r.Regs[1]}
 }
 
+// goroutine is which of Go's r are of, where its runtime resumes one.
+// Source: cmd/compile/abi-internal.md of the Go distribution.
+func goroutine(r *unix.PtraceRegs) uint64 { return r.Regs[28] }
+
 // returnsTo is where a function that t has just entered returns to.
 func (t *thread) returnsTo() (uint64, bool) { return t.regs.Regs[linkReg] &^ pacMask(t.tid), true }
 

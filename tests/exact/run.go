@@ -5,7 +5,6 @@ package exact
 import (
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 type Options struct {
 	Every  int           // compare each Every-th instruction; 0 is each
 	Start  uint64        // first instruction to compare
-	Marked bool          // compare from where the program says so: see skip.go
+	Marked bool          // let it run to where the program says so, and step from there: see skip.go
 	Max    int           // end after so many points; 0 is at the program's end
 	Limit  time.Duration // end so long after the first point; 0 is no limit
 	Inject int           // send SIGUSR1 at each Inject-th instruction, once a handler is installed; 0 never
@@ -44,6 +43,7 @@ type Options struct {
 // session is one Run.
 type session struct {
 	opt     Options
+	free    bool // no thread is stepped yet
 	report  Report
 	threads map[int]*thread
 	spaces  map[int]*space // by process id
@@ -83,15 +83,12 @@ func Run(argv []string, opt Options) (Report, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer pinToOneCPU()()
-	if opt.Marked {
-		opt.Start = math.MaxUint64
-	}
 	opt.Every, opt.Keep = max(opt.Every, 1), max(opt.Keep, 2*btoi(opt.Keep == 0))
 	pid, err := start(argv, &opt)
 	if err != nil {
 		return Report{}, err
 	}
-	s := &session{opt: opt, leader: pid, threads: map[int]*thread{}, spaces: map[int]*space{},
+	s := &session{opt: opt, free: opt.Marked, leader: pid, threads: map[int]*thread{}, spaces: map[int]*space{},
 		early: map[int]bool{}, names: names{}}
 	s.report = Report{ByCause: map[string]int{}, Stops: map[unwind.Stop]int{},
 		Origins: map[unwind.Origin]int{}, perSite: map[string]int{}}
@@ -160,7 +157,7 @@ func (s *session) changed(tid int, ws unix.WaitStatus) error {
 		}
 		delete(s.threads, tid)
 		return nil
-	case t != nil && t.free:
+	case t != nil && t.free && ws.TrapCause() <= 0:
 		return s.ranFreely(t, ws.StopSignal())
 	case t == nil: // a child before its parent's event
 		s.early[tid] = true

@@ -10,22 +10,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// add begins to step a thread that is stopped. truth is nil for a new stack.
+// add takes a thread that is stopped, to step it or to let it run freely. truth is nil for a new stack.
 func (s *session) add(tid int, sp *space, truth *Truth) error {
-	t := &thread{tid: tid, space: sp, truth: truth}
-	if err := s.readRegisters(t); err != nil {
-		return err
-	}
-	sp.wide = isWide(&t.regs)
-	if truth == nil {
-		t.truth = newTruth(t.at, sp.wordSize(), &sp.parked)
-		t.truth.link = hasLink
-	}
-	t.truth.calls = func(pc uint64) bool { return slices.Contains(stackCalls, function(s.names.find(sp.table, pc))) }
+	t := &thread{tid: tid, space: sp, free: s.free}
 	s.threads[tid] = t
 	s.spaces[sp.pid] = sp
 	s.report.Threads++
+	if t.free {
+		return s.resume(t, 0)
+	}
+	if err := s.begin(t, truth); err != nil {
+		return err
+	}
 	return s.compareAndResume(t)
+}
+
+// begin makes t ready to be stepped. truth is nil for a stack of which nothing is known.
+func (s *session) begin(t *thread, truth *Truth) error {
+	if err := s.readRegisters(t); err != nil {
+		return err
+	}
+	sp := t.space
+	sp.wide = isWide(&t.regs)
+	if truth == nil {
+		truth = newTruth(t.at, sp.wordSize(), &sp.parked)
+		truth.link = hasLink
+	}
+	t.truth = truth
+	at := func(pc uint64) string { return function(s.names.find(sp.table, pc)) }
+	truth.calls = func(pc uint64) bool { return slices.Contains(stackCalls, at(pc)) }
+	truth.callsBack = func(pc uint64) bool { return at(pc) == "runtime.cgocallback" }
+	truth.owner = func(pc uint64) uint64 {
+		if at(pc) != resumer {
+			return 0
+		}
+		return goroutine(&t.regs)
+	}
+	return nil
 }
 
 func (s *space) wordSize() uint64 {
@@ -58,20 +79,29 @@ func (s *session) stepped(t *thread) error {
 	if !entered {
 		s.report.Steps++
 		if in.kind == syscall_ && t.space.isSigreturn(nr) {
-			pushed, _ := t.space.word(t.at.sp, t.space.wordSize())
+			pushed, _ := t.returnsTo()
 			t.truth.sigreturn(t.at, pushed)
 		} else {
 			t.truth.step(in, before, t.at)
 		}
 		if t.truth.entering(in) {
 			word, ok := t.returnsTo()
-			t.truth.begun(t.at, word, ok && t.space.isCode(word))
+			t.truth.begun(t.at, word, ok && s.mayBegin(t, word))
 		}
 		if in.kind == syscall_ {
 			s.afterCall(t, nr, args)
 		}
 	}
 	return s.compareAndResume(t)
+}
+
+// mayBegin reports whether the first function of a stack, which t has entered, may return to ra. A goroutine begins at
+// the end of all of them; one that was there before goes on anywhere.
+func (s *session) mayBegin(t *thread, ra uint64) bool {
+	if t.truth.cur.owner != 0 {
+		return function(s.names.find(t.space.table, ra)) == firstCaller
+	}
+	return ra != t.at.pc && t.space.isCode(ra)
 }
 
 // afterCall notes what a system call means for later steps.
@@ -133,15 +163,15 @@ func (s *session) injection(t *thread) unix.Signal {
 
 // resume lets t run one instruction, delivering sig.
 func (s *session) resume(t *thread, sig unix.Signal) error {
+	if t.free {
+		return ptrace(unix.PTRACE_CONT, t.tid, 0, uintptr(sig))
+	}
 	t.in = t.space.instruction(t.at.pc)
 	if err := t.passStore(); err != nil {
 		return err
 	}
 	t.delivered = sig
-	switch mark := t.mark(); {
-	case mark == startMark && s.opt.Marked:
-		s.opt.Start, s.opt.Marked = s.report.Steps, false
-	case mark == skipMark && sig == 0:
+	if t.isMark() && sig == 0 {
 		t.free = true
 		return ptrace(unix.PTRACE_CONT, t.tid, 0, 0)
 	}

@@ -9,6 +9,7 @@ type strand struct {
 	low     uint64 // SP when it was left
 	entries []entry
 	late    bool    // it was found in use: what is outermost there is not known
+	owner   uint64  // whose stack it is, 0 if nothing tells: see goroutine.go
 	under   *strand // the stack that a signal interrupted to run its handler here
 	// from is the stack that a function left to go on here as if it had called: the first depth
 	// entries are below it, and stand for nothing meanwhile.
@@ -57,6 +58,13 @@ func (s *strand) below() (*strand, int) {
 	return s.under, 0
 }
 
+// reach says that SP came to a place above all before, where it was not known how far the strand goes.
+func (s *strand) reach(sp uint64) {
+	if s.late {
+		s.base = max(s.base, sp)
+	}
+}
+
 // contains reports whether SP may go from one value to the other on this strand.
 func (s *strand) contains(from, to uint64) bool { return from <= to && to <= s.base }
 
@@ -70,6 +78,18 @@ func (s *strand) dropBelow(sp, word uint64) {
 		}
 		s.pop()
 	}
+}
+
+// addresses appends the return addresses of the frames from the first on, innermost first.
+func (s *strand) addresses(buf []uint64, first int) []uint64 {
+	for _, e := range slices.Backward(s.entries[first:]) {
+		if e.bridge != nil {
+			buf = append(buf, e.bridge.addrs...)
+		} else {
+			buf = append(buf, e.addr)
+		}
+	}
+	return buf
 }
 
 // lastSignal returns the index of the innermost signal entry, -1 if there is none.
@@ -95,6 +115,7 @@ func (t *Truth) moveTo(sp uint64) bool {
 	if i := t.findParked(sp); i >= 0 {
 		s := t.parked.strands[i]
 		t.parked.strands[i] = t.cur
+		t.parked.settle(t.cur)
 		t.cur = s
 		s.dropBelow(sp, 0)
 		return true
@@ -105,9 +126,17 @@ func (t *Truth) moveTo(sp uint64) bool {
 		t.parked.strands = t.parked.strands[1:]
 	}
 	t.parked.strands = append(t.parked.strands, t.cur)
+	t.parked.settle(t.cur)
 	t.cur = &strand{base: sp + freshBase, low: sp, late: true}
 	t.fresh = true
 	return true
+}
+
+// settle forgets what was thought to be other stacks where s is, which was found in use as they were.
+func (p *parked) settle(s *strand) {
+	p.strands = slices.DeleteFunc(p.strands, func(o *strand) bool {
+		return o != s && o.late && s.late && o.low <= s.base && s.low <= o.base
+	})
 }
 
 // freshBase is how far above its first SP a new stack may reach: a switch pops saved registers

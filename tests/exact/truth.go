@@ -20,6 +20,8 @@ type entry struct {
 	// floating says that the function took its return address off the stack and holds it
 	// elsewhere (vfork, sigsetjmp of musl): the frame stays until SP passes the slot's end.
 	floating bool
+	// bridge is another stack whose frames are below this place of this one, and stand for its address; nil mostly.
+	bridge *bridge
 }
 
 // Truth is the true chain of frames of one thread. It is not safe for concurrent use.
@@ -39,6 +41,12 @@ type Truth struct {
 	// calls says of an address where SP changes stacks whether that is like a call: the caller
 	// waits on the stack that is left. Go's runtime does this. nil stands for never.
 	calls func(pc uint64) bool
+	// callsBack says so of one that such a call has led to, and which goes back to where a goroutine waits, to run code
+	// above its frames as if it had called it.
+	callsBack func(pc uint64) bool
+	// owner is whose stack the code at an address goes on with for good, 0 for other code: see goroutine.go. nil stands
+	// for never.
+	owner func(pc uint64) uint64
 	// Odd counts returns to another address than the call left; thunks and landings do this.
 	Odd int
 }
@@ -88,7 +96,11 @@ func (t *Truth) step(in instruction, before, after point) {
 		t.settle(after)
 		if t.inJump && in.kind == jump {
 			t.inJump = false
-			t.land(after.sp)
+			if owner := t.ownerAt(before.pc); owner != 0 {
+				t.goOn(owner, after)
+			} else {
+				t.land(after.sp)
+			}
 		}
 	}
 }
@@ -105,6 +117,9 @@ func (t *Truth) land(sp uint64) {
 // returned handles ret and ret n.
 func (t *Truth) returned(before, after point) {
 	t.inJump = false
+	if after.sp == before.sp+t.word && t.findParked(after.sp) < 0 {
+		t.cur.reach(after.sp)
+	}
 	if !t.cur.contains(before.sp, after.sp) && t.moveTo(after.sp) {
 		return
 	}
@@ -131,6 +146,7 @@ func (t *Truth) linkReturned(after point) {
 // moved handles any other change of SP.
 func (t *Truth) moved(in instruction, before, after point) {
 	if !t.leaves(in, before, after) {
+		t.cur.reach(after.sp)
 		t.settle(after)
 		if e := t.cur.top(); e != nil && after.sp > e.slot && !t.floats(e, after) {
 			jump := !t.isAdjustOverOne(in, after)
@@ -146,10 +162,13 @@ func (t *Truth) moved(in instruction, before, after point) {
 	t.jump()
 	t.moveTo(after.sp)
 	back := left.from == t.cur
-	left.from = nil
-	if !back && t.cur != left && t.calls != nil && t.calls(before.pc) {
+	switch {
+	case t.callsBack != nil && t.callsBack(before.pc):
+		t.calledBack(left, after)
+	case !back && t.cur != left && t.cur.owner == 0 && t.calls != nil && t.calls(before.pc):
 		t.cur.from, t.cur.depth = left, len(t.cur.entries)
 	}
+	left.from = nil
 }
 
 // isAdjustOverOne reports whether SP just stepped over the innermost return address, as a return
@@ -163,10 +182,12 @@ func (t *Truth) isAdjustOverOne(in instruction, after point) bool {
 func (t *Truth) leaves(in instruction, before, after point) bool {
 	const growth = 32 << 10
 	switch {
-	case in.kind == adjust, in.kind == pop && after.sp == before.sp+t.word:
+	case in.kind == adjust, in.kind == pop && after.sp == before.sp+t.word, after.sp == before.sp-t.word: // the last pushes
 		return false
 	case after.sp > before.sp:
 		return after.sp > t.cur.base
+	case t.ownerAt(before.pc) != 0:
+		return true
 	}
 	return before.sp-after.sp > growth || t.findParked(after.sp) >= 0
 }
@@ -198,6 +219,7 @@ func (t *Truth) begun(at point, word uint64, isCode bool) {
 	t.fresh = false
 	if isCode {
 		t.cur.push(entry{slot: at.sp, addr: word})
+		t.cur.late = false
 	}
 }
 
@@ -217,8 +239,13 @@ func (t *Truth) signal(from, at point, restorer uint64) {
 	t.cur.push(entry{slot: at.sp, addr: restorer})
 }
 
-// sigreturn informs the Truth that the kernel ended the innermost handler. pushed is the word
-// at SP, for a handler that made its interrupted code call something.
+// linkRoom is what a handler takes on the stack to make the interrupted code call something, where a register has the
+// return address: for what that register had.
+// Source: sigctxt.pushCall in runtime/signal_arm64.go of the Go distribution.
+const linkRoom = 16
+
+// sigreturn informs the Truth that the kernel ended the innermost handler. pushed is where a function returns to that
+// is entered there, for a handler that made its interrupted code call something.
 func (t *Truth) sigreturn(after point, pushed uint64) {
 	t.steps++
 	for s := t.cur; s != nil; s = s.under {
@@ -233,7 +260,11 @@ func (t *Truth) sigreturn(after point, pushed uint64) {
 		if e.slot == ^uint64(0) && s.under != nil {
 			t.cur = s.under
 		}
-		if e.addr == pushed && after.sp == e.sp-t.word {
+		switch {
+		case e.addr != pushed:
+		case t.link && after.sp == e.sp-linkRoom:
+			t.cur.push(entry{slot: e.sp, addr: pushed}) // when that returns SP is as it was
+		case !t.link && after.sp == e.sp-t.word:
 			t.cur.push(entry{slot: after.sp, addr: pushed})
 		}
 		if after.sp > t.cur.base {
@@ -256,9 +287,7 @@ func (t *Truth) chain(buf []uint64, pc uint64) []uint64 {
 	buf = append(buf, pc)
 	for s := t.cur; s != nil; {
 		next, last := s.below()
-		for _, e := range slices.Backward(s.entries[last:]) {
-			buf = append(buf, e.addr)
-		}
+		buf = s.addresses(buf, last)
 		s = next
 	}
 	return buf
@@ -291,11 +320,5 @@ func (t *Truth) signals(f func(frame, pc, sp uint64) bool) bool {
 
 // depth is the length of the chain.
 func (t *Truth) depth() int {
-	n := 1
-	for s := t.cur; s != nil; {
-		next, last := s.below()
-		n += len(s.entries) - last
-		s = next
-	}
-	return n
+	return len(t.chain(nil, 0))
 }

@@ -1,5 +1,5 @@
-// Command crossings goes from stack to stack: goroutines that take turns, one that is preempted in a loop, one whose
-// stack grows, a fault that becomes a panic, C that Go calls and that calls Go back.
+// Command crossings goes from stack to stack: a fault that becomes a panic, a goroutine that is preempted in a loop
+// without calls, goroutines that take turns, one whose stack grows, C that Go calls and that calls Go back.
 //
 // It says where main begins: what Go does before that is long, and stepped elsewhere.
 package main
@@ -16,6 +16,7 @@ import "C"
 
 import (
 	"runtime"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -48,17 +49,30 @@ func faults(p *int) (text string) {
 	return text
 }
 
+// spins has no call in its loop: only a signal can stop it.
+//
 //go:noinline
-func spins(n int) (sum int) {
-	for i := range n {
+func spins(until *atomic.Bool) (sum int) {
+	for i := 0; !until.Load(); i++ {
 		sum += i ^ sum>>3
 	}
 	return sum
 }
 
-func main() {
-	const start = 0x51ea
-	syscall.RawSyscall(syscall.SYS_GETPID, start, 0, 0)
+// preempts stops the world while another goroutine spins.
+func preempts() int {
+	var stop atomic.Bool
+	sum := make(chan int)
+	go func() { sum <- spins(&stop) }()
+	for n := range 4 {
+		runtime.Gosched()
+		runtime.GOMAXPROCS(2 + n&1)
+	}
+	stop.Store(true)
+	return <-sum
+}
+
+func turns() (total int) {
 	there, back := make(chan int), make(chan int)
 	go func() {
 		for n := range there {
@@ -66,7 +80,6 @@ func main() {
 		}
 		close(back)
 	}()
-	total := 0
 	for n := range 4 {
 		there <- 20 * n
 		total += <-back
@@ -74,7 +87,19 @@ func main() {
 	}
 	close(there)
 	<-back
-	total += spins(3000) + int(C.callsBack(2))
-	println(total, faults(nil))
+	return total
+}
+
+func main() {
+	runtime.GOMAXPROCS(2)
+	_ = syscall.Kill(syscall.Getpid(), syscall.SIGURG)
+	done := make(chan int)
+	go func() {
+		text := faults(nil)
+		total := preempts() + turns() + int(C.callsBack(2))
+		println(total, text)
+		done <- total
+	}()
+	<-done
 	syscall.Exit(0)
 }
