@@ -25,9 +25,9 @@ func (t *Truth) goOn(owner uint64, at point) {
 	case t.cur.owner == owner:
 	case old != nil && old.top() != nil && old.top().addr == at.pc:
 		old.move(slot - old.top().slot)
-		t.cur, t.fresh = old, false
+		t.cur = old
 	case t.cur.owner != 0: // of one that is gone
-		t.cur, t.fresh = &strand{base: at.sp + freshBase, low: at.sp, late: true}, true
+		t.cur = freshStrand(at.sp)
 	}
 	t.cur.owner = owner
 	if e := t.cur.top(); e != nil && e.addr == at.pc && e.slot == slot {

@@ -9,6 +9,7 @@ type strand struct {
 	low     uint64 // SP when it was left
 	entries []entry
 	late    bool    // it was found in use: what is outermost there is not known
+	fresh   bool    // its first function has not been entered
 	owner   uint64  // whose stack it is, 0 if nothing tells: see goroutine.go
 	under   *strand // the stack that a signal interrupted to run its handler here
 	// from is the stack that a function left to go on here as if it had called: the first depth
@@ -127,8 +128,7 @@ func (t *Truth) moveTo(sp uint64) bool {
 	}
 	t.parked.strands = append(t.parked.strands, t.cur)
 	t.parked.settle(t.cur)
-	t.cur = &strand{base: sp + freshBase, low: sp, late: true}
-	t.fresh = true
+	t.cur = freshStrand(sp)
 	return true
 }
 
@@ -142,6 +142,10 @@ func (p *parked) settle(s *strand) {
 // freshBase is how far above its first SP a new stack may reach: a switch pops saved registers
 // and the address of the first function.
 const freshBase = 256
+
+func freshStrand(sp uint64) *strand {
+	return &strand{base: sp + freshBase, low: sp, late: true, fresh: true}
+}
 
 func (t *Truth) findParked(sp uint64) int {
 	return slices.IndexFunc(t.parked.strands, func(s *strand) bool { return s.low <= sp && sp <= s.base })

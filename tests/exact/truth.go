@@ -36,8 +36,6 @@ type Truth struct {
 	jumped uint64
 	// inJump says that since then control has not gone on yet.
 	inJump bool
-	// fresh says that the strand is new and its first function has not been entered.
-	fresh bool
 	// calls says of an address where SP changes stacks whether that is like a call: the caller
 	// waits on the stack that is left. Go's runtime does this. nil stands for never.
 	calls func(pc uint64) bool
@@ -94,13 +92,12 @@ func (t *Truth) step(in instruction, before, after point) {
 		t.inJump = false
 	default:
 		t.settle(after)
-		if t.inJump && in.kind == jump {
+		if owner := t.ownerAt(before.pc); owner != 0 && in.kind == jump {
 			t.inJump = false
-			if owner := t.ownerAt(before.pc); owner != 0 {
-				t.goOn(owner, after)
-			} else {
-				t.land(after.sp)
-			}
+			t.goOn(owner, after)
+		} else if t.inJump && in.kind == jump {
+			t.inJump = false
+			t.land(after.sp)
 		}
 	}
 }
@@ -160,10 +157,14 @@ func (t *Truth) moved(in instruction, before, after point) {
 	left := t.cur
 	left.low = before.sp
 	t.jump()
+	callsBack := t.callsBack != nil && t.callsBack(before.pc)
+	if callsBack && left.from != nil {
+		left.from.low = min(left.from.low, after.sp) // below what the goroutine has used
+	}
 	t.moveTo(after.sp)
 	back := left.from == t.cur
 	switch {
-	case t.callsBack != nil && t.callsBack(before.pc):
+	case callsBack:
 		t.calledBack(left, after)
 	case !back && t.cur != left && t.cur.owner == 0 && t.calls != nil && t.calls(before.pc):
 		t.cur.from, t.cur.depth = left, len(t.cur.entries)
@@ -216,7 +217,7 @@ func (t *Truth) settle(at point) {
 // begun gives the Truth the word at SP when a fresh stack's first function is entered: if
 // it is an address of code, that function will return there (makecontext does this).
 func (t *Truth) begun(at point, word uint64, isCode bool) {
-	t.fresh = false
+	t.cur.fresh = false
 	if isCode {
 		t.cur.push(entry{slot: at.sp, addr: word})
 		t.cur.late = false
@@ -279,7 +280,7 @@ func (t *Truth) sigreturn(after point, pushed uint64) {
 
 // entering reports whether the instruction that just ran entered the first function of a fresh stack.
 func (t *Truth) entering(in instruction) bool {
-	return t.fresh && (in.kind == ret || in.kind == jump)
+	return t.cur.fresh && (in.kind == ret || in.kind == jump)
 }
 
 // chain appends the true addresses to buf, innermost first.
