@@ -17,6 +17,7 @@ import (
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 )
@@ -28,6 +29,7 @@ const recorded = "../testdata/snapshots"
 // replayed is a recorded snapshot with the one program that it shows.
 type replayed struct {
 	*snapshot.Snapshot
+	file    []byte // of the program
 	program *elf.File
 	symbols []elf.Symbol // functions, by address
 	set     *module.Set
@@ -40,6 +42,7 @@ func replay(t *testing.T, folder, name string) *replayed {
 	s := read(t, filepath.Join(folder, name+".snapshot"))
 	r := &replayed{Snapshot: s}
 	file := gunzip(t, filepath.Join(folder, path.Base(s.Process.Exe)+".elf.gz"))
+	r.file = file
 	var err error
 	if r.program, err = elf.NewFile(bytes.NewReader(file)); err != nil {
 		t.Fatal(err)
@@ -366,6 +369,35 @@ func TestReplayARM64SystemstackJumps(t *testing.T) {
 		if got := r.show(r.walk(&th)); got != want {
 			t.Errorf("at %#x:\ngot  %s\nwant %s", pc, got, want)
 		}
+	}
+}
+
+// runtime.asyncPreempt gives all registers back before it goes on with what was interrupted: where that is, is in one
+// that it does not give back.
+func TestReplayARM64PreemptedGoesOn(t *testing.T) {
+	const ret, size = 0xd65f0360, 0x10c // ret x27, its last instruction; the file does not have the code of this function
+	r := replay(t, "arm64", "golang-systemstack")
+	th := r.Threads[0]
+	frames := r.walk(&th).Frames
+	interrupted, caller := frames[4], frames[5]
+	y := r.symbols[slices.IndexFunc(r.symbols, func(y elf.Symbol) bool { return y.Name == "runtime.asyncPreempt.abi0" })]
+	at := y.Value + size - 4
+	for _, p := range r.program.Progs {
+		if p.Type == elf.PT_LOAD && p.Vaddr <= at && at < p.Vaddr+p.Filesz {
+			binary.LittleEndian.PutUint32(r.file[p.Off+at-p.Vaddr:], ret)
+		}
+	}
+	now := *th.Registers
+	now.Set(now.Arch.PC, at)
+	now.Set(now.Arch.SP, uint64(interrupted.SP))
+	now.Set(now.Arch.FP, uint64(interrupted.SP)-8)
+	now.Set(now.Arch.LR, uint64(caller.PC))
+	now.Set(regs.ARM64X0+27, uint64(interrupted.PC))
+	th.Registers = &now
+	const want = "runtime.asyncPreempt.abi0(context) main.gamma!(pcsp) main.beta(pcsp) main.alpha(pcsp) " +
+		"main.main(pcsp) runtime.main(pcsp) runtime.goexit.abi0(pcsp) root"
+	if got := r.show(r.walk(&th)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

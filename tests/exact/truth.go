@@ -318,8 +318,3 @@ func (t *Truth) signals(f func(frame, pc, sp uint64) bool) bool {
 	}
 	return false
 }
-
-// depth is the length of the chain.
-func (t *Truth) depth() int {
-	return len(t.chain(nil, 0))
-}

@@ -160,9 +160,6 @@ func TestTruth(t *testing.T) {
 		if !slices.Equal(got, r.want) {
 			t.Errorf("%s: got %s, want %s", r.name, hexes(got), hexes(r.want))
 		}
-		if s.depth() != len(got) {
-			t.Errorf("%s: depth %d, chain of %d", r.name, s.depth(), len(got))
-		}
 	}
 }
 
@@ -214,9 +211,93 @@ func TestTruthStackCall(t *testing.T) {
 			[]uint64{0x5001, 0x1005}},
 	} {
 		step.run()
-		if got := s.chain(nil, s.at.pc); !slices.Equal(got, step.want) || s.depth() != len(got) {
-			t.Errorf("%s: got %s, depth %d, want %s", step.name, hexes(got), s.depth(), hexes(step.want))
+		if got := s.chain(nil, s.at.pc); !slices.Equal(got, step.want) {
+			t.Errorf("%s: got %s, want %s", step.name, hexes(got), hexes(step.want))
 		}
+	}
+}
+
+// A goroutine fills its stack, which goes elsewhere meanwhile; another one begins where it was; C that it calls calls
+// back.
+func TestTruthGoroutines(t *testing.T) {
+	const scheduler, resumer, callsC, callsGo = 0x2000, 0x5000, 0x6000, 0x7000
+	const ended, system, old, grown = 0x9005, 0x7ff8, 0x900000, 0xa00000
+	owner := uint64(0)
+	s := newScript()
+	s.calls = func(pc uint64) bool { return pc == callsC }
+	s.callsBack = func(pc uint64) bool { return pc == callsGo }
+	s.owner = func(pc uint64) uint64 {
+		if pc&^1 == resumer {
+			return owner
+		}
+		return 0
+	}
+	from := func(pc uint64) { s.at.pc = pc }
+	resume := func(g, pc, sp uint64) {
+		owner = g
+		from(resumer)
+		s.run(other, resumer+1, sp)
+		s.run(jump, pc, sp)
+	}
+	s.call(scheduler)
+	for _, step := range []struct {
+		name string
+		run  func()
+		want []uint64
+	}{
+		{"begins", func() { resume(1, 0x3000, old); s.begun(s.at, ended, true) }, []uint64{0x3000, ended}},
+		{"its stack is full", func() { s.call(0x3100); s.call(0x3200); from(0x3300); s.run(other, 0x3301, system) },
+			[]uint64{0x3301, 0x1005}},
+		{"goes on elsewhere", func() { resume(1, 0x3105, grown-8) }, []uint64{0x3105, 0x3005, ended}},
+		{"another one is where it was", func() {
+			from(0x3300)
+			s.run(other, 0x3301, system)
+			resume(2, 0x3000, old)
+			s.begun(s.at, ended, true)
+		}, []uint64{0x3000, ended}},
+		{"the first again, as far as that was", func() {
+			from(0x3300)
+			s.run(other, 0x3301, system)
+			resume(1, 0x3105, grown-8)
+		}, []uint64{0x3105, 0x3005, ended}},
+		{"calls C", func() { s.call(callsC); s.run(other, callsC+1, system); s.call(0x4000) },
+			[]uint64{0x4000, callsC + 6, 0x310a, 0x3005, ended}},
+		{"which calls back", func() { s.call(callsGo); s.run(other, callsGo+1, grown-64); s.call(0x8000) },
+			[]uint64{0x8000, callsGo + 6, 0x4005, callsC + 6, 0x310a, 0x3005, ended}},
+		{"and returns", func() {
+			s.run(ret, callsGo+6, grown-64)
+			from(callsGo)
+			s.run(other, callsGo+6, system-16)
+		}, []uint64{callsGo + 6, 0x4005, callsC + 6, 0x310a, 0x3005, ended}},
+		{"as does C", func() {
+			s.run(ret, 0x4005, system-8)
+			s.run(ret, callsC+6, system)
+			from(callsC)
+			s.run(other, callsC+6, grown-16)
+		}, []uint64{callsC + 6, 0x310a, 0x3005, ended}},
+	} {
+		step.run()
+		if got := s.chain(nil, s.at.pc); !slices.Equal(got, step.want) {
+			t.Errorf("%s: got %s, want %s", step.name, hexes(got), hexes(step.want))
+		}
+	}
+}
+
+// Where calls leave the return address in a register, a handler that makes the interrupted code call something leaves
+// that word on the stack.
+func TestTruthCalledByHandler(t *testing.T) {
+	s := newScript()
+	s.link = true
+	s.run(call, 0x2000, 0x8000)
+	s.interrupt(point{0x4000, 0x7e00})
+	s.sigreturned(point{0x5000, 0x8000 - linkRoom}, 0x2000)
+	if got := s.chain(nil, s.at.pc); !slices.Equal(got, []uint64{0x5000, 0x2000, 0x1005}) {
+		t.Errorf("called: got %s", hexes(got))
+	}
+	s.run(adjust, 0x5004, 0x8000)
+	s.run(ret, 0x2000, 0x8000)
+	if got := s.chain(nil, s.at.pc); !slices.Equal(got, []uint64{0x2000, 0x1005}) || s.inJump {
+		t.Errorf("returned: got %s", hexes(got))
 	}
 }
 
