@@ -30,14 +30,18 @@ var known = []struct{ function, cause string }{
 	{"gogo", GoSwitch},
 }
 
-// inChain lists functions that explain a miss wherever they are in the true chain: they gave
-// the goroutine away, and the walk ends there.
-var inChain = []struct{ function, cause string }{
-	{"runtime.mcall", GoSwitch},
-	{"gogo", GoSwitch}, // a signal met it
-	{"runtime.gopreempt_m", GoSwitch},
-	{"runtime.goschedImpl", GoSwitch},
-	{"runtime.preemptPark", GoSwitch},
+// inChain lists functions that explain a walk which is right so far and ends early, wherever they are in the true chain:
+// they gave the goroutine away, and the walk ends there. Where a signal met the one that resumes a goroutine, the walk
+// is ahead: it shows where that goes on.
+var inChain = []struct {
+	function, cause string
+	ahead           bool
+}{
+	{"runtime.mcall", GoSwitch, false},
+	{resumer, GoSwitch, true},
+	{"runtime.gopreempt_m", GoSwitch, false},
+	{"runtime.goschedImpl", GoSwitch, false},
+	{"runtime.preemptPark", GoSwitch, false},
 }
 
 // stackCalls lists the functions that go to another stack and keep where they came from, so that
@@ -72,7 +76,7 @@ func knownSite(m *Miss) string {
 	}
 	for i := range m.Truth {
 		for _, k := range inChain {
-			if i < len(m.names) && function(m.names[i]) == k.function {
+			if i < len(m.names) && function(m.names[i]) == k.function && (k.ahead || agrees(m.Truth, m.Walked)) {
 				return k.cause
 			}
 		}

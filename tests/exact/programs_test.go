@@ -127,10 +127,9 @@ var programs = []program{
 	// run as they like: no two runs are the same.
 	{name: "golang", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode, GoSwitch}, want: 0.68,
 		misses: 20},
-	// Most points are of Go's own threads, which end at a function marked TOPFRAME, and of goroutines that came from
-	// another thread or whose stack has moved.
-	{name: "crossings", opt: Options{Marked: true, Every: 5, Max: 60_000},
-		allowed: []string{InJump, StartCode, GoSwitch, ChangedContext, BegunLate}, want: 0.52, misses: 20},
+	// Half of the points are of threads that Go has made before the program says where it begins, and of what runs there.
+	{name: "crossings", opt: Options{Marked: true, Every: 11},
+		allowed: []string{InJump, StartCode, GoSwitch, ChangedContext, BegunLate}, want: 0.55},
 	// Without symbols the causes cannot be told apart: the fraction alone is held.
 	{name: "golang-stripped", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode}, want: 0.6,
 		misses: 20_000},
