@@ -22,11 +22,11 @@ func (t *Truth) goOn(owner uint64, at point) {
 	}
 	old := t.parked.take(owner)
 	switch {
-	case t.cur.owner == owner:
-	case old != nil && old.top() != nil && old.top().addr == at.pc:
+	case t.cur.owner == owner && t.cur.next == at.pc:
+	case old != nil && old.next == at.pc && old.top() != nil:
 		old.move(slot - old.top().slot)
 		t.cur = old
-	case t.cur.owner != 0: // of one that is gone
+	case t.cur.owner != 0: // of one that has ended
 		t.cur = freshStrand(at.sp)
 	}
 	t.cur.owner = owner

@@ -7,6 +7,7 @@ import "slices"
 type strand struct {
 	base    uint64 // highest SP
 	low     uint64 // SP when it was left
+	next    uint64 // innermost return address then, 0 for none
 	entries []entry
 	late    bool    // it was found in use: what is outermost there is not known
 	fresh   bool    // its first function has not been entered

@@ -155,7 +155,10 @@ func (t *Truth) moved(in instruction, before, after point) {
 		return
 	}
 	left := t.cur
-	left.low = before.sp
+	left.low, left.next = before.sp, 0
+	if e := left.top(); e != nil {
+		left.next = e.addr
+	}
 	t.jump()
 	callsBack := t.callsBack != nil && t.callsBack(before.pc)
 	if callsBack && left.from != nil {

@@ -250,6 +250,7 @@ func TestTruthGoroutines(t *testing.T) {
 			[]uint64{0x3301, 0x1005}},
 		{"goes on elsewhere", func() { resume(1, 0x3105, grown-8) }, []uint64{0x3105, 0x3005, ended}},
 		{"another one is where it was", func() {
+			s.call(0x3200)
 			from(0x3300)
 			s.run(other, 0x3301, system)
 			resume(2, 0x3000, old)
@@ -258,23 +259,42 @@ func TestTruthGoroutines(t *testing.T) {
 		{"the first again, as far as that was", func() {
 			from(0x3300)
 			s.run(other, 0x3301, system)
-			resume(1, 0x3105, grown-8)
-		}, []uint64{0x3105, 0x3005, ended}},
+			resume(1, 0x310a, grown-8)
+		}, []uint64{0x310a, 0x3005, ended}},
+		{"another one in the place of the second, which has ended", func() {
+			s.call(0x3200)
+			from(0x3300)
+			s.run(other, 0x3301, system)
+			resume(2, 0x3000, old)
+			s.begun(s.at, ended, true)
+			s.run(ret, ended, old+8)
+			s.call(0x3400) // which pushes where the first address was
+			s.call(0x3500)
+			from(0x3300)
+			s.run(other, 0x3301, system)
+			resume(2, 0x3000, old)
+			s.begun(s.at, ended, true)
+		}, []uint64{0x3000, ended}},
+		{"and the first", func() {
+			from(0x3300)
+			s.run(other, 0x3301, system)
+			resume(1, 0x310f, grown-8)
+		}, []uint64{0x310f, 0x3005, ended}},
 		{"calls C", func() { s.call(callsC); s.run(other, callsC+1, system); s.call(0x4000) },
-			[]uint64{0x4000, callsC + 6, 0x310a, 0x3005, ended}},
+			[]uint64{0x4000, callsC + 6, 0x3114, 0x3005, ended}},
 		{"which calls back", func() { s.call(callsGo); s.run(other, callsGo+1, grown-64); s.call(0x8000) },
-			[]uint64{0x8000, callsGo + 6, 0x4005, callsC + 6, 0x310a, 0x3005, ended}},
+			[]uint64{0x8000, callsGo + 6, 0x4005, callsC + 6, 0x3114, 0x3005, ended}},
 		{"and returns", func() {
 			s.run(ret, callsGo+6, grown-64)
 			from(callsGo)
 			s.run(other, callsGo+6, system-16)
-		}, []uint64{callsGo + 6, 0x4005, callsC + 6, 0x310a, 0x3005, ended}},
+		}, []uint64{callsGo + 6, 0x4005, callsC + 6, 0x3114, 0x3005, ended}},
 		{"as does C", func() {
 			s.run(ret, 0x4005, system-8)
 			s.run(ret, callsC+6, system)
 			from(callsC)
 			s.run(other, callsC+6, grown-16)
-		}, []uint64{callsC + 6, 0x310a, 0x3005, ended}},
+		}, []uint64{callsC + 6, 0x3114, 0x3005, ended}},
 	} {
 		step.run()
 		if got := s.chain(nil, s.at.pc); !slices.Equal(got, step.want) {
