@@ -375,12 +375,14 @@ func TestReplayARM64SystemstackJumps(t *testing.T) {
 // runtime.asyncPreempt gives all registers back before it goes on with what was interrupted: where that is, is in one
 // that it does not give back.
 func TestReplayARM64PreemptedGoesOn(t *testing.T) {
-	const ret, size = 0xd65f0360, 0x10c // ret x27, its last instruction; the file does not have the code of this function
+	// The file does not have the code of this function, whose last instruction is ret x27.
+	const ret, size = 0xd65f0360, 0x10c
 	r := replay(t, "arm64", "golang-systemstack")
 	th := r.Threads[0]
 	frames := r.walk(&th).Frames
 	interrupted, caller := frames[4], frames[5]
-	y := r.symbols[slices.IndexFunc(r.symbols, func(y elf.Symbol) bool { return y.Name == "runtime.asyncPreempt.abi0" })]
+	i := slices.IndexFunc(r.symbols, func(y elf.Symbol) bool { return y.Name == "runtime.asyncPreempt.abi0" })
+	y := r.symbols[i]
 	at := y.Value + size - 4
 	for _, p := range r.program.Progs {
 		if p.Type == elf.PT_LOAD && p.Vaddr <= at && at < p.Vaddr+p.Filesz {

@@ -30,7 +30,8 @@ var known = []struct{ function, cause string }{
 	{"gogo", GoSwitch},
 }
 
-// inChain lists functions that explain a walk which is right so far and ends early, wherever they are in the true chain:
+// inChain lists functions that explain a walk which is right so far and ends early, wherever they are in the true
+// chain:
 // they gave the goroutine away, and the walk ends there. Where a signal met the one that resumes a goroutine, the walk
 // is ahead: it shows where that goes on.
 var inChain = []struct {

@@ -127,9 +127,10 @@ var programs = []program{
 	// run as they like: no two runs are the same.
 	{name: "golang", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode, GoSwitch}, want: 0.68,
 		misses: 20},
-	// Half of the points are of threads that Go has made before the program says where it begins, and of what runs there.
+	// Half of the points are of threads that Go has made before the program says where it begins. In some runs the truth
+	// may lose a goroutine: of two runs one had none unexplained, one 160.
 	{name: "crossings", opt: Options{Marked: true, Every: 11},
-		allowed: []string{InJump, StartCode, GoSwitch, ChangedContext, BegunLate}, want: 0.55},
+		allowed: []string{InJump, StartCode, GoSwitch, ChangedContext, BegunLate}, want: 0.55, misses: 200},
 	// Without symbols the causes cannot be told apart: the fraction alone is held.
 	{name: "golang-stripped", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode}, want: 0.6,
 		misses: 20_000},

@@ -186,7 +186,8 @@ func (t *Truth) isAdjustOverOne(in instruction, after point) bool {
 func (t *Truth) leaves(in instruction, before, after point) bool {
 	const growth = 32 << 10
 	switch {
-	case in.kind == adjust, in.kind == pop && after.sp == before.sp+t.word, after.sp == before.sp-t.word: // the last pushes
+	case in.kind == adjust, in.kind == pop && after.sp == before.sp+t.word,
+		after.sp == before.sp-t.word: // a push
 		return false
 	case after.sp > before.sp:
 		return after.sp > t.cur.base
