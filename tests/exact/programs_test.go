@@ -127,7 +127,7 @@ var programs = []program{
 	// run as they like: no two runs are the same.
 	{name: "golang", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode, GoSwitch}, want: 0.68,
 		misses: 20},
-	// Half of the points are of threads that Go has made before the program says where it begins. In some runs the truth
+	// Half of the points are of threads that Go made before the program says where it begins.
 	// may lose a goroutine: of two runs one had none unexplained, one 160.
 	{name: "crossings", opt: Options{Marked: true, Every: 11},
 		allowed: []string{InJump, StartCode, GoSwitch, ChangedContext, BegunLate}, want: 0.55, misses: 200},
