@@ -33,6 +33,10 @@ func (t *tables) byPCLN(v uint64, arch *regs.Arch) (found, bool) {
 		return found{origin: PCSP, root: top, why: why}, true
 	}
 	row := pcspRow(v, int64(depth), arch)
+	if len(row.Regs) > 0 && t.savesFP(v, arch) {
+		row.Regs = nil
+		return found{row: row, origin: PCSP, root: top}, true // no function has changed stacks here
+	}
 	injected := isInjected(f.Name())
 	if injected && arch.LR != regs.NoReg {
 		injectedRow(row, arch)
@@ -137,6 +141,14 @@ func (t *tables) resumeRow(f pclntab.Func, v uint64, arch *regs.Arch) *cfi.Row {
 	return &cfi.Row{Start: v, End: v + 1, RAReg: uint64(arch.LR),
 		CFA: cfi.Rule{Kind: cfi.Register, Reg: uint64(arch.SP)},
 		RA:  cfi.Rule{Kind: cfi.Register, Reg: to}}
+}
+
+// savesFP reports whether v is the instruction that stores the caller's frame pointer in a frame that is there already,
+// so that it is in its register still: "stur x29, [sp, #-8]" behind "str x30, [sp, #-n]!".
+func (t *tables) savesFP(v uint64, arch *regs.Arch) bool {
+	const stur = 0xf81f83fd
+	code, ok := t.m.Text(module.Vaddr(v))
+	return arch == regs.ARM64 && ok && len(code) >= 4 && binary.LittleEndian.Uint32(code) == stur
 }
 
 // recordPrologue is the length of the instructions that make the frame record and set the

@@ -372,6 +372,33 @@ func TestReplayARM64SystemstackJumps(t *testing.T) {
 	}
 }
 
+// Between the two instructions that make a small frame of Go the frame pointer is still the caller's, and what lies where
+// it will be is not.
+func TestReplayARM64SavesFP(t *testing.T) {
+	const stur = 0xf81f83fd
+	r := replay(t, "arm64", "golang-systemstack")
+	th := r.Threads[0]
+	called := r.walk(&th).Frames[1] // by runtime.systemstack
+	y, _ := r.function(uint64(called.PC))
+	at := y.Value
+	for at < y.Value+y.Size && r.instruction(at) != stur {
+		at += 4
+	}
+	now := *th.Registers
+	saved := called.SP - 8 - th.Stack.Start
+	th.Stack.Data = slices.Clone(th.Stack.Data)
+	now.Set(now.Arch.PC, at)
+	now.Set(now.Arch.SP, uint64(called.SP))
+	now.Set(now.Arch.FP, binary.LittleEndian.Uint64(th.Stack.Data[saved:]))
+	binary.LittleEndian.PutUint64(th.Stack.Data[saved:], uint64(called.SP))
+	th.Registers = &now
+	const want = "main.onSystemStack(context) runtime.systemstack.abi0(pcsp) runtime.systemstack(pcsp) " +
+		"main.gamma(pcsp) main.beta(pcsp) main.alpha(pcsp) main.main(pcsp) runtime.main(pcsp) runtime.goexit.abi0(pcsp) root"
+	if got := r.show(r.walk(&th)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // runtime.asyncPreempt gives all registers back before it goes on with what was interrupted: where that is, is in one
 // that it does not give back.
 func TestReplayARM64PreemptedGoesOn(t *testing.T) {

@@ -128,7 +128,7 @@ var programs = []program{
 	{name: "golang", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode, GoSwitch}, want: 0.68,
 		misses: 20},
 	// Half of the points are of threads that Go made before the program says where it begins.
-	// In some runs the truth loses a goroutine: of two one had none unexplained, one 160.
+	// Of five runs four had none unexplained, one 160: docs/dev/exactness.md.
 	{name: "crossings", opt: Options{Marked: true, Every: 11},
 		allowed: []string{InJump, StartCode, GoSwitch, ChangedContext, BegunLate}, want: 0.55, misses: 200},
 	// Without symbols the causes cannot be told apart: the fraction alone is held.
