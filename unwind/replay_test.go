@@ -372,8 +372,8 @@ func TestReplayARM64SystemstackJumps(t *testing.T) {
 	}
 }
 
-// Between the two instructions that make a small frame of Go the frame pointer is still the caller's, and what lies where
-// it will be is not.
+// Between the two instructions that make a small frame of Go the frame pointer is still the caller's, and what lies
+// where it will be is not.
 func TestReplayARM64SavesFP(t *testing.T) {
 	const stur = 0xf81f83fd
 	r := replay(t, "arm64", "golang-systemstack")
@@ -393,7 +393,8 @@ func TestReplayARM64SavesFP(t *testing.T) {
 	binary.LittleEndian.PutUint64(th.Stack.Data[saved:], uint64(called.SP))
 	th.Registers = &now
 	const want = "main.onSystemStack(context) runtime.systemstack.abi0(pcsp) runtime.systemstack(pcsp) " +
-		"main.gamma(pcsp) main.beta(pcsp) main.alpha(pcsp) main.main(pcsp) runtime.main(pcsp) runtime.goexit.abi0(pcsp) root"
+		"main.gamma(pcsp) main.beta(pcsp) main.alpha(pcsp) main.main(pcsp) runtime.main(pcsp) " +
+		"runtime.goexit.abi0(pcsp) root"
 	if got := r.show(r.walk(&th)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -35,9 +35,9 @@ const fetched = "../../testdata/bin/java"
 // jvms lists how each version is started that is there: the one that a test needs is 17.
 func jvms() map[string][]string {
 	all := map[string][]string{}
-	from, triple, versions := fetched, "x86_64-linux-gnu", []string{"8", "11", "21", "26", "27", "28"}
+	triple, versions := "x86_64-linux-gnu", []string{"8", "11", "21", "26", "27", "28"}
 	if runtime.GOARCH == "arm64" {
-		from, triple, versions = "../../testdata/bin/arm64/java", "aarch64-linux-gnu", []string{"11", "17", "21", "25"}
+		triple, versions = "aarch64-linux-gnu", []string{"11", "17", "21", "25"}
 	}
 	for _, path := range []string{"/usr/lib/jvm/java-17-openjdk-amd64", "/usr/lib/jvm/temurin-25-jdk-amd64"} {
 		if java := filepath.Join(path, "bin/java"); exists(java) {
@@ -46,7 +46,7 @@ func jvms() map[string][]string {
 		}
 	}
 	for _, version := range versions {
-		root, _ := filepath.Abs(filepath.Join(from, version))
+		root, _ := filepath.Abs(filepath.Join(fetched, version))
 		home := filepath.Join(root, "usr/lib/jvm/java-"+version+"-openjdk-"+runtime.GOARCH)
 		for _, bin := range []string{filepath.Join(home, "jre/bin"), filepath.Join(home, "bin")} {
 			java, loader := filepath.Join(bin, "java"), filepath.Join(bin, "ld.so")
