@@ -51,6 +51,8 @@ func movedARM64(l *layout, major int) {
 	case 9:
 		l.modulePath, l.moduleName, l.moduleBase, l.moduleR2R = 280, 0x110, 296, unknown
 		l.storeFirst, l.threadLink, l.threadOSID, l.threadObject = 168, 152, 336, 344
+	case 10:
+		l.patchpointSaved = 16 // seen in 10.0.12
 	}
 }
 

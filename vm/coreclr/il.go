@@ -37,9 +37,9 @@ func (r *Runtime) debugOf(c *code) (mem.Addr, debuginfo.Form, error) {
 	case c.debug != 0 && r.layout.noBounds:
 		return 0, debuginfo.Form{}, fmt.Errorf("its form is not known of version %v", r.o.version)
 	case r.layout.packedBounds:
-		return c.debug, debuginfo.Form{Encoding: debuginfo.Packed}, nil
+		return c.debug, debuginfo.Form{Encoding: debuginfo.Packed, Saved: r.layout.patchpointSaved}, nil
 	}
-	return c.debug, debuginfo.Form{Encoding: debuginfo.Nibbles}, nil
+	return c.debug, debuginfo.Form{Encoding: debuginfo.Nibbles, Saved: r.layout.patchpointSaved}, nil
 }
 
 // readBounds reads the debug information at a.

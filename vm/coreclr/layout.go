@@ -12,7 +12,9 @@ type layout struct {
 	constantMap  bool // nibble maps have constant time: see nibble.go
 	packedBounds bool // of debug information
 	noBounds     bool // their form is not known
-	tokenIn16    bool // the row of a type is in 16 bits
+	// patchpointSaved is debuginfo.Form.Saved.
+	patchpointSaved int
+	tokenIn16       bool // the row of a type is in 16 bits
 
 	fragmentNext, fragmentSection int64
 
@@ -58,7 +60,7 @@ type variable struct {
 // Source: src/coreclr/vm/codeman.h, method.hpp, methodtable.h, readytoruninfo.h.
 func base() layout {
 	return layout{
-		fragmentNext: 0, fragmentSection: 24,
+		patchpointSaved: 8, fragmentNext: 0, fragmentSection: 24,
 		sectionBegin: 0, sectionEnd: 8, sectionFlags: 16, sectionModule: 32, sectionHeap: 40, sectionDeleted: 64,
 		heapStart: 16, heapEnd: 24, heapBase: 32, heapMap: 40,
 		headerDebugInfo: 0, headerMethod: 24, headerInfos: 32, headerInfo: 36,

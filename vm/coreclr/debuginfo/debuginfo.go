@@ -18,6 +18,8 @@ type Form struct {
 	Encoding
 	// Bare says that the flags are missing which may tell of more before the bounds: those of precompiled code.
 	Bare bool
+	// Saved is how many bytes a PatchpointInfo has before the number of its locals: they say what registers were saved.
+	Saved int
 }
 
 // Encoding is how bounds are written.
@@ -70,7 +72,7 @@ var order = binary.LittleEndian
 
 // Parse reads the bounds out of b, the debug information of one method: ascending.
 func Parse(b []byte, f Form) ([]Bound, error) {
-	at, size, err := bounds(b, f.Bare)
+	at, size, err := bounds(b, f)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +91,7 @@ func Parse(b []byte, f Form) ([]Bound, error) {
 
 // Size is how many bytes of the debug information Parse needs, which begins with b.
 func Size(b []byte, f Form) (int, error) {
-	at, size, err := bounds(b, f.Bare)
+	at, size, err := bounds(b, f)
 	if size > maxBounds {
 		return 0, fmt.Errorf("%w: bounds of %d bytes", ErrMalformed, size)
 	}
@@ -97,20 +99,24 @@ func Size(b []byte, f Form) (int, error) {
 }
 
 // bounds finds where the bounds are.
-func bounds(b []byte, bare bool) (at int, size uint32, err error) {
+func bounds(b []byte, f Form) (at int, size uint32, err error) {
 	if len(b) == 0 {
 		return 0, 0, ErrMalformed
 	}
 	flags := b[0]
-	if at = 1; bare {
+	if at = 1; f.Bare {
 		flags, at = 0, 0
 	}
 	if flags&patchpoints != 0 { // a PatchpointInfo and four bytes for each of its locals
-		const head, locals = 32, 8
-		if len(b) < at+head {
+		const behind, frame = 24, 4 // the number of locals, the size of the frame, and four places in it
+		if len(b) < at+f.Saved+behind {
 			return 0, 0, ErrMalformed
 		}
-		at += head + 4*int(min(order.Uint32(b[at+locals:]), maxBounds))
+		at += f.Saved
+		if order.Uint32(b[at+frame:])%8 != 0 {
+			return 0, 0, fmt.Errorf("%w: a frame of %d bytes", ErrMalformed, order.Uint32(b[at+frame:]))
+		}
+		at += behind + 4*int(min(order.Uint32(b[at:]), maxBounds))
 	}
 	if flags&rich != 0 {
 		if len(b) < at+4 {

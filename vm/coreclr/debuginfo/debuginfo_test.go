@@ -1,6 +1,7 @@
 package debuginfo
 
 import (
+	"encoding/hex"
 	"errors"
 	"slices"
 	"testing"
@@ -95,7 +96,7 @@ func TestBounds(t *testing.T) {
 		{"without flags, behind those of rewritten IL", 0, nil, true, []byte{0x11}},
 	} {
 		for _, e := range []Encoding{Nibbles, Packed} {
-			b, form := written(e, c.flags, c.head, c.other, drawn), Form{Encoding: e}
+			b, form := written(e, c.flags, c.head, c.other, drawn), Form{Encoding: e, Saved: 8}
 			if form.Bare = c.bare; c.bare {
 				b = b[1:]
 			}
@@ -112,6 +113,28 @@ func TestBounds(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestPatchpointARM64: there a PatchpointInfo of .NET 10 has more before the number of its locals: one of 10.0.12.
+func TestPatchpointARM64(t *testing.T) {
+	b, err := hex.DecodeString("010000000000000000f86f3f77ffff000003000000b0000000ffffffffffffffffffffffffffffffff" +
+		"f0ffffffe0ffffffd8ffffff0c4a5977" +
+		"0204c842006b8b082e82d488c123eb960c02927cc961265d9c9c8b020000c394fb44b3d50a4cb94f355b8dc094fb64b3c50f00")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse(b, Form{Encoding: Packed, Saved: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Bound{{0, Prologue}, {44, 1}, {216, 42}, {224, 43}, {256, 50}, {280, 57}, {452, 88}, {464, NoMapping},
+		{500, 92}, {528, 99}, {644, 110}, {800, 136}, {800, Epilogue}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if _, err := Parse(b, Form{Encoding: Packed, Saved: 8}); !errors.Is(err, ErrMalformed) {
+		t.Errorf("with 8 bytes: %v", err)
 	}
 }
 
