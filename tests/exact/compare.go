@@ -91,16 +91,6 @@ func same(truth []uint64, walked []unwind.Frame) bool {
 	return len(truth) == len(walked) && agrees(truth, walked)
 }
 
-// agrees reports whether the walked frames are the innermost ones of the truth.
-func agrees(truth []uint64, walked []unwind.Frame) bool {
-	for i := range walked {
-		if i >= len(truth) || truth[i] != uint64(walked[i].PC) {
-			return false
-		}
-	}
-	return true
-}
-
 // missed counts a miss, or keeps it for a while in case a jump explains it.
 func (s *session) missed(t *thread, m Miss) {
 	m.Code = make([]byte, maxInstruction+1)

@@ -1,6 +1,10 @@
 package exact
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/fpstack/fpstack/unwind"
+)
 
 const (
 	// jumpWindow is how many instructions before a jump its code may already have spoilt the
@@ -103,4 +107,14 @@ func function(symbol string) string {
 	}
 	name := symbol[:i]
 	return strings.TrimSuffix(name, ".abi0")
+}
+
+// agrees reports whether the walked frames are the innermost ones of the truth.
+func agrees(truth []uint64, walked []unwind.Frame) bool {
+	for i := range walked {
+		if i >= len(truth) || truth[i] != uint64(walked[i].PC) {
+			return false
+		}
+	}
+	return true
 }
