@@ -41,7 +41,7 @@ func Restarted(s *snapshot.Snapshot, number func(*snapshot.Thread) (int64, bool)
 	for i := range s.Threads {
 		t := &s.Threads[i]
 		arch := archName(s, t)
-		if t.Syscall == nil || !restarts(arch, t.Syscall.Number) {
+		if t.Syscall == nil || !syscalls.Restarts(arch, t.Syscall.Number) {
 			continue
 		}
 		n, met := known[t.Syscall.PC]
@@ -58,7 +58,7 @@ func Restarted(s *snapshot.Snapshot, number func(*snapshot.Thread) (int64, bool)
 // CallNumber returns the number of the call that a thread is in whose number the kernel reports as reported: that of
 // the call that goes on by restart_syscall if prove, which is asked for such ones alone, proves it, else reported.
 func CallNumber(arch string, reported int64, prove func() (int64, bool)) int64 {
-	if !restarts(arch, reported) {
+	if !syscalls.Restarts(arch, reported) {
 		return reported
 	}
 	if proved, ok := prove(); ok && isRestartable(arch, proved) {
@@ -75,12 +75,6 @@ func isRestartable(arch string, number int64) bool {
 		return true
 	}
 	return false
-}
-
-// restarts reports whether number is that of restart_syscall.
-func restarts(arch string, number int64) bool {
-	name, ok := syscalls.Name(arch, number)
-	return ok && name == "restart_syscall"
 }
 
 // archName is the architecture whose system call numbers t uses.

@@ -44,3 +44,11 @@ func Name(arch string, nr int64) (string, bool) {
 	}
 	return table[nr], true
 }
+
+// Restarts reports whether nr is restart_syscall on arch: the kernel makes it of a call with a limit of time that goes
+// on after a stop, and which call that was does not show.
+// Source: restart_syscall(2).
+func Restarts(arch string, nr int64) bool {
+	name, ok := Name(arch, nr)
+	return ok && name == "restart_syscall"
+}

@@ -38,6 +38,5 @@ func (g *Graph) Unnamed(p *Process, most int) []int {
 // perhapsFutex reports whether t is in a call of the futex family, or in a call with a limit of time that goes on after
 // a stop, which mostly is one: /proc does not show which.
 func perhapsFutex(t *Thread) bool {
-	name, _ := syscalls.Name(t.Process.Arch, t.First.Call.Number)
-	return name == "restart_syscall" || IsFutex(t.Process.Arch, t.First.Call.Number)
+	return syscalls.Restarts(t.Process.Arch, t.First.Call.Number) || IsFutex(t.Process.Arch, t.First.Call.Number)
 }

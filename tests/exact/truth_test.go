@@ -188,6 +188,23 @@ func TestTruthReturnThunk(t *testing.T) {
 	}
 }
 
+// scriptStep is a step of a script, and the chain behind it.
+type scriptStep struct {
+	name string
+	run  func()
+	want []uint64
+}
+
+func (s *script) follow(t *testing.T, steps []scriptStep) {
+	t.Helper()
+	for _, step := range steps {
+		step.run()
+		if got := s.chain(nil, s.at.pc); !slices.Equal(got, step.want) {
+			t.Errorf("%s: got %s, want %s", step.name, hexes(got), hexes(step.want))
+		}
+	}
+}
+
 // A function of Go's runtime goes to the system stack and comes back, as runtime.systemstack does.
 func TestTruthStackCall(t *testing.T) {
 	s := newScript()
@@ -198,23 +215,14 @@ func TestTruthStackCall(t *testing.T) {
 	s.call(0x3000)                 // systemstack
 	s.run(other, 0x3001, 0x7ff8)   // to the system stack
 	s.call(0x4000)                 //
-	for _, step := range []struct {
-		name string
-		run  func()
-		want []uint64
-	}{
+	s.follow(t, []scriptStep{
 		{"on the system stack", func() {}, []uint64{0x4000, 0x3006, 0x2006, 0x9005}},
 		{"returned there", func() { s.run(ret, 0x3006, 0x7ff8) }, []uint64{0x3006, 0x2006, 0x9005}},
 		{"back on the goroutine's", func() { s.at.pc = 0x3000; s.run(other, 0x3010, 0x900000-8) },
 			[]uint64{0x3010, 0x2006, 0x9005}},
 		{"to the scheduler, for good", func() { s.at.pc = 0x5000; s.run(other, 0x5001, 0x7ff8) },
 			[]uint64{0x5001, 0x1005}},
-	} {
-		step.run()
-		if got := s.chain(nil, s.at.pc); !slices.Equal(got, step.want) {
-			t.Errorf("%s: got %s, want %s", step.name, hexes(got), hexes(step.want))
-		}
-	}
+	})
 }
 
 // A goroutine fills its stack, which goes elsewhere meanwhile; another one begins where it was; C that it calls calls
@@ -240,11 +248,7 @@ func TestTruthGoroutines(t *testing.T) {
 		s.run(jump, pc, sp)
 	}
 	s.call(scheduler)
-	for _, step := range []struct {
-		name string
-		run  func()
-		want []uint64
-	}{
+	s.follow(t, []scriptStep{
 		{"begins", func() { resume(1, 0x3000, old); s.begun(s.at, ended, true) }, []uint64{0x3000, ended}},
 		{"its stack is full", func() { s.call(0x3100); s.call(0x3200); from(0x3300); s.run(other, 0x3301, system) },
 			[]uint64{0x3301, 0x1005}},
@@ -295,12 +299,7 @@ func TestTruthGoroutines(t *testing.T) {
 			from(callsC)
 			s.run(other, callsC+6, grown-16)
 		}, []uint64{callsC + 6, 0x3114, 0x3005, ended}},
-	} {
-		step.run()
-		if got := s.chain(nil, s.at.pc); !slices.Equal(got, step.want) {
-			t.Errorf("%s: got %s, want %s", step.name, hexes(got), hexes(step.want))
-		}
-	}
+	})
 }
 
 // Where calls leave the return address in a register, a handler that makes the interrupted code call something leaves

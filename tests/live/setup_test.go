@@ -129,6 +129,32 @@ func TestSetupBringsGo(t *testing.T) {
 	}
 }
 
+// TestWithin: a download that hangs is ended and tried again; one that fails is not; one that hangs always ends, too.
+func TestWithin(t *testing.T) {
+	installed(t, "bash")
+	for _, tt := range []struct {
+		name, fetch   string
+		status, tries int
+	}{
+		{"hangs once", "[ -e again ] || { touch again; exec sleep 60; }", 0, 2},
+		{"fails", "exit 3", 3, 1},
+		{"hangs always", "exec sleep 60", 124, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStage(t)
+			s.fake(t, "fetch", "#!/bin/sh\necho try >>\"$CALLS\"\n"+tt.fetch+"\n")
+			cmd := exec.Command("bash", "-c", ". scripts/environment.sh; within 1 fetch")
+			cmd.Dir = s.root
+			cmd.Env = []string{"PATH=" + s.fakes + ":/usr/bin:/bin", "HOME=" + s.root, "CALLS=" + s.calls}
+			out, _ := cmd.CombinedOutput()
+			status, tries := cmd.ProcessState.ExitCode(), strings.Count(readFile(t, s.calls), "try\n")
+			if status != tt.status || tries != tt.tries {
+				t.Errorf("status %d after %d tries, want %d after %d: %s", status, tries, tt.status, tt.tries, out)
+			}
+		})
+	}
+}
+
 // TestSetupThroughSudo: what says the way to the network passes sudo, and the reason of apt-get is reported.
 func TestSetupThroughSudo(t *testing.T) {
 	installed(t, "bash")

@@ -86,10 +86,9 @@ func (c *codeCopier) look(k *chunk) {
 	for i := 0; i+wordSize <= len(data) && len(c.asked) < maxAskedWords; i += wordSize {
 		a := mem.Addr(binary.LittleEndian.Uint64(data[i:]))
 		if ra := c.r.unsigned(uint64(a)); c.j.made(ra) {
-			a = ra
-			if !c.j.interprets(a) && !c.asked[a] {
-				c.asked[a] = true
-				c.places = append(c.places, a-1)
+			if !c.j.interprets(ra) && !c.asked[ra] {
+				c.asked[ra] = true
+				c.places = append(c.places, ra-1)
 			}
 			continue
 		}
