@@ -1,6 +1,7 @@
 package symbol
 
 import (
+	"github.com/fpstack/fpstack/code/arm64"
 	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/maps/module"
 )
@@ -24,7 +25,12 @@ type target struct {
 
 // name returns the symbol of the stub that holds v, as "pause@plt", or nil.
 func (s *stubs) name(v module.Vaddr) *Symbol {
-	if mach := s.m.Machine(); mach != emX8664 && mach != em386 {
+	find := s.findX86
+	switch s.m.Machine() {
+	case emX8664, em386:
+	case emAArch64:
+		find = s.findARM64
+	default:
 		return nil
 	}
 	for _, label := range []string{".plt.sec", ".plt", ".plt.got", ".iplt"} {
@@ -32,17 +38,51 @@ func (s *stubs) name(v module.Vaddr) *Symbol {
 		if !ok || v < sec.Addr || uint64(v-sec.Addr) >= uint64(len(sec.Data)) {
 			continue
 		}
-		size := stubSize(&sec)
-		off := uint64(v-sec.Addr) / size * size
-		code := x86.Code{Start: uint64(sec.Addr), Data: sec.Data, Mode64: s.m.Class() == 8}
-		name := s.decode(&code, uint64(sec.Addr)+off)
+		start, end, name := find(&sec, v)
 		if name == "" {
 			return nil
 		}
-		start := sec.Addr + module.Vaddr(off)
-		return &Symbol{Name: name + "@plt", Start: start, End: start + module.Vaddr(size), Sized: true, Typed: true}
+		return &Symbol{Name: name + "@plt", Start: start, End: end, Sized: true, Typed: true}
 	}
 	return nil
+}
+
+// findX86 is the stub of x86 that holds v, "" for none.
+func (s *stubs) findX86(sec *module.Section, v module.Vaddr) (start, end module.Vaddr, name string) {
+	size := stubSize(sec)
+	start = sec.Addr + module.Vaddr(uint64(v-sec.Addr)/size*size)
+	code := x86.Code{Start: uint64(sec.Addr), Data: sec.Data, Mode64: s.m.Class() == 8}
+	return start, start + module.Vaddr(size), s.decode(&code, uint64(start))
+}
+
+// findARM64 is the stub of arm64 that holds v, "" for none. Behind a header of eight, linkers make it four instructions
+// long, or six where it begins with bti or authenticates what it jumps to.
+func (s *stubs) findARM64(sec *module.Section, v module.Vaddr) (start, end module.Vaddr, name string) {
+	const size, longest = 4, 6 * 4
+	at := func(a module.Vaddr) uint64 {
+		if off := uint64(a - sec.Addr); a >= sec.Addr && off+size <= uint64(len(sec.Data)) {
+			return number(sec.Data[off:], size)
+		}
+		return 0
+	}
+	begins := func(a module.Vaddr) bool {
+		const adrpX16, btiC = 0x90000010, 0xd503245f
+		isPage := func(a module.Vaddr) bool { return at(a)&0x9f00001f == adrpX16 }
+		return isPage(a) && at(a-size) != btiC || at(a) == btiC && isPage(a+size)
+	}
+	for start = v &^ (size - 1); !begins(start); start -= size {
+		if v-start >= longest || start <= sec.Addr {
+			return 0, 0, ""
+		}
+	}
+	for end = start + size; end-start < longest && !begins(end) && uint64(end-sec.Addr) < uint64(len(sec.Data)); {
+		end += size
+	}
+	code := arm64.Code{Start: uint64(sec.Addr), Data: sec.Data}
+	if slot, ok, is := code.Jump(uint64(start)); ok && is && v < end {
+		return start, end, s.inSlot(slot)
+	}
+	return 0, 0, ""
 }
 
 // stubSize is the distance of stubs in a section, bytes. Linkers other than GNU's leave sh_entsize 0.
@@ -76,6 +116,12 @@ func (s *stubs) decode(code *x86.Code, addr uint64) string {
 	case x86.StubGOT:
 		slot = uint64(uint32(s.got()) + uint32(slot))
 	}
+	return s.inSlot(slot)
+}
+
+// inSlot is the name of the function that a slot of the GOT is filled with, "" if it is not known.
+func (s *stubs) inSlot(slot uint64) string {
+	s.load()
 	t, ok := s.slots[slot]
 	if !ok {
 		return ""

@@ -29,27 +29,35 @@ int main(int n, char **v) {
 // objdump makes the names of stubs from relocations too, by code of its own.
 func TestStubNamesAreThoseOfObjdump(t *testing.T) {
 	harness.Need(t, "objdump")
+	const arm64, protected = "aarch64-linux-gnu-", "-mbranch-protection=standard"
 	for _, c := range []struct {
 		name    string
 		options []string
 		least   int
+		tools   string
 	}{
-		{"bound at start", []string{"-O0"}, 5},
-		{"bound lazily", []string{"-O0", "-Wl,-z,lazy"}, 5},
-		{"not position independent", []string{"-O0", "-no-pie", "-Wl,-z,lazy"}, 5},
-		{"with endbr", []string{"-O0", "-fcf-protection=full", "-Wl,-z,ibtplt", "-Wl,-z,lazy"}, 5},
-		{"32 bits", []string{"-O0", "-m32", "-Wl,-z,lazy"}, 5},
-		{"32 bits, not position independent", []string{"-O0", "-m32", "-no-pie", "-Wl,-z,lazy"}, 5},
-		{"32 bits, with endbr", []string{"-O0", "-m32", "-fcf-protection=full", "-Wl,-z,ibtplt"}, 5},
-		{"lld", []string{"-O0", "-fuse-ld=lld"}, 5},
-		{"static, IFUNC only", []string{"-O0", "-static"}, 0},
+		{"arm64", []string{"-O0"}, 5, arm64},
+		{"arm64, not position independent", []string{"-O0", "-no-pie"}, 5, arm64},
+		{"arm64, with bti", []string{"-O0", protected, "-Wl,-z,force-bti"}, 5, arm64},
+		{"arm64, signed", []string{"-O0", protected, "-Wl,-z,force-bti,-z,pac-plt"}, 5, arm64},
+		{"arm64, static", []string{"-O0", "-static"}, 0, arm64},
+		{"bound at start", []string{"-O0"}, 5, ""},
+		{"bound lazily", []string{"-O0", "-Wl,-z,lazy"}, 5, ""},
+		{"not position independent", []string{"-O0", "-no-pie", "-Wl,-z,lazy"}, 5, ""},
+		{"with endbr", []string{"-O0", "-fcf-protection=full", "-Wl,-z,ibtplt", "-Wl,-z,lazy"}, 5, ""},
+		{"32 bits", []string{"-O0", "-m32", "-Wl,-z,lazy"}, 5, ""},
+		{"32 bits, not position independent", []string{"-O0", "-m32", "-no-pie", "-Wl,-z,lazy"}, 5, ""},
+		{"32 bits, with endbr", []string{"-O0", "-m32", "-fcf-protection=full", "-Wl,-z,ibtplt"}, 5, ""},
+		{"lld", []string{"-O0", "-fuse-ld=lld"}, 5, ""},
+		{"static, IFUNC only", []string{"-O0", "-static"}, 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			path := compile(t, "gcc", "a.c", callers, c.options...)
+			path := compile(t, c.tools+"gcc", "a.c", callers, c.options...)
 			m := load(t, path)
 			s := &stubs{m: m, table: New(m)}
 			compared := 0
-			for sc := bufio.NewScanner(strings.NewReader(harness.Output(t, "objdump", "-d", path))); sc.Scan(); {
+			said := harness.Output(t, c.tools+"objdump", "-d", path)
+			for sc := bufio.NewScanner(strings.NewReader(said)); sc.Scan(); {
 				var v uint64
 				var want string
 				if n, _ := fmt.Sscanf(sc.Text(), "%x <%s", &v, &want); n != 2 || !strings.HasSuffix(want, "@plt>:") {

@@ -8,14 +8,21 @@ import (
 	"github.com/fpstack/fpstack/work"
 )
 
-// Relocation types that fill a slot of the GOT with a function's address: GLOB_DAT,
-// JUMP_SLOT, IRELATIVE. The first two have one number on both machines.
-// Source: System V ABI supplements for AMD64 and i386, "Relocation Types".
+// relocations are the types that fill a slot of the GOT with a function's address: GLOB_DAT, JUMP_SLOT, IRELATIVE.
+// Source: System V ABI supplements for AMD64 and i386, "Relocation Types"; ELF for the Arm 64-bit Architecture, 5.7.
+type relocations struct{ globDat, jumpSlot, relative uint32 }
+
+func relocationsOf(machine uint16) relocations {
+	switch machine {
+	case em386:
+		return relocations{6, 7, 42}
+	case emAArch64:
+		return relocations{1025, 1026, 1032}
+	}
+	return relocations{6, 7, 37}
+}
+
 const (
-	relGlobDat       = 6
-	relJumpSlot      = 7
-	rel386IRelative  = 42
-	relX86IRelative  = 37
 	maxGOTSlots      = 1 << 20 // kept in memory
 	slotSize         = 96      // bytes that a slot takes there, about
 	slotCost         = 100     // steps of a [work.Budget] that it takes to keep it
@@ -44,11 +51,11 @@ func (s *stubs) load() {
 	}
 }
 
-// read takes the entries of one section, Elf32_Rel, Elf32_Rela or Elf64_Rela; both machines
+// read takes the entries of one section, Elf32_Rel, Elf32_Rela or Elf64_Rela; the machines
 // are little-endian. Those that the budget has no room for are left out, and err is set.
 func (s *stubs) read(data []byte, addend, plt bool) {
 	wide := s.m.Class() == 8
-	word := s.m.Class()
+	word, types := s.m.Class(), relocationsOf(s.m.Machine())
 	size := 2 * word
 	if addend {
 		size += word
@@ -66,11 +73,12 @@ func (s *stubs) read(data []byte, addend, plt bool) {
 			typ, sym = uint32(info), uint32(info>>32)
 		}
 		t := target{symbol: sym}
-		t.relative = wide && typ == relX86IRelative || !wide && typ == rel386IRelative
+		t.relative = typ == types.relative
 		if t.relative && addend {
 			t.resolver = number(data[2*word:], word)
 		}
-		if used := t.relative || typ == relGlobDat || typ == relJumpSlot; used || plt {
+		used := t.relative || typ == types.globDat || typ == types.jumpSlot
+		if used || plt {
 			if !left.Spend(slotCost) || !budget.Hold(slotSize) {
 				s.err = fmt.Errorf("stubs of %q not read: %w", s.m.Path, cmp.Or(budget.Err(), work.ErrMemory))
 				return
@@ -79,7 +87,7 @@ func (s *stubs) read(data []byte, addend, plt bool) {
 		if plt {
 			s.indexed = append(s.indexed, t)
 		}
-		if t.relative || typ == relGlobDat || typ == relJumpSlot {
+		if used {
 			s.slots[number(data, word)] = t
 		}
 	}

@@ -46,7 +46,8 @@ const (
 	shnLoReserve = 0xff00
 	shnXIndex    = 0xffff
 
-	em386   = 3
-	emARM   = 40
-	emX8664 = 62
+	em386     = 3
+	emARM     = 40
+	emX8664   = 62
+	emAArch64 = 183
 )

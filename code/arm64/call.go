@@ -58,7 +58,8 @@ func (i Inst) page(addr uint64) uint64 {
 // code is.
 //
 // Source: ELF for the Arm 64-bit Architecture, "Procedure Linkage Table": adrp x16; ldr x17, [x16, #n]; add x16, x16,
-// #n; br x17; and of veneers, bfd/elfnn-aarch64.c of binutils: adrp x16; add x16, x16, #n; br x16.
+// #n; br x17, with autia1716 in front of it where what the word holds is signed; and of veneers, bfd/elfnn-aarch64.c of
+// binutils: adrp x16; add x16, x16, #n; br x16.
 func (c *Code) Jump(pc uint64) (to uint64, slot, ok bool) {
 	for range 2 {
 		if i, ok := c.at(pc); ok && i.isMark() {
@@ -73,12 +74,13 @@ func (c *Code) Jump(pc uint64) (to uint64, slot, ok bool) {
 		return 0, false, false
 	}
 	page := i.page(pc)
-	for range 3 {
+	for range 4 {
 		pc += size
 		i, ok = c.at(pc)
 		switch {
 		case !ok:
 			return 0, false, false
+		case i == 0xd503219f: // autia1716
 		case i.is(0xffc003ff, 0xf9400211): // ldr x17, [x16, #n]
 			to, slot = page+uint64(i.field(10, 12))*8, true
 		case i.is(0xffc003ff, 0x91000210): // add x16, x16, #n

@@ -1,15 +1,15 @@
-// Package emulate runs machine code of amd64 over a copy-on-write view of memory: what it writes goes to an overlay,
-// which is all that ever changes.
+// Package emulate runs machine code of amd64 and arm64 over a copy-on-write view of memory: what it writes goes to an
+// overlay, which is all that ever changes.
 //
 // The caller provides the code, the memory that it reads, registers and a stack. It guarantees bounded work on any
 // bytes: a run ends when the function returns, after so many steps, or at what is not known here, which is an error: a
 // system call, a trap, an instruction outside of the tables, memory that is not to be had. Nothing is guessed: what an
 // instruction that is known leaves undefined (some flags) has one of the values that it may have.
 //
-// It knows no process. Instructions: what compilers make of safe code for the baseline of amd64: integers, atomics
-// (alone: nobody else runs in the overlay), strings, and SSE2 of integers. Not floating point, not AVX.
+// It knows no process. Instructions: what compilers make of safe code for the baselines of both: integers, atomics
+// (alone: nobody else runs in the overlay), strings, and vectors of integers. Not floating point, not AVX, not SVE.
 //
-// Source: Intel SDM volume 2.
+// Source: Intel SDM volume 2; Arm Architecture Reference Manual for A-profile, C4 and C6.
 package emulate
 
 import (
@@ -41,11 +41,14 @@ const (
 
 // Machine is one processor and its view of memory. Its zero value has no memory.
 type Machine struct {
-	R      [16]uint64
-	X      [16]Vector
-	PC     uint64
-	Flags  Flags
-	FSBase uint64
+	ISA *ISA
+	// R are the registers by their numbers in instructions, X the vectors. amd64 has sixteen each.
+	R     [32]uint64
+	X     [32]Vector
+	PC    uint64
+	Flags Flags
+	// TP is the thread pointer: the base of FS, TPIDR_EL0.
+	TP uint64
 
 	// Code returns bytes of code at pc, as many as an instruction may have or what there is.
 	Code func(pc uint64) []byte
@@ -63,13 +66,19 @@ type Machine struct {
 	Return func()
 
 	// Touched is the operand in memory of the instruction that ran last, with FS, 0 if it has none; a stack that is
-	// pushed or popped is none. Atomic says that it was read and written as one.
+	// pushed or popped is none on amd64. Atomic says that it was read and written as one, or is the half of a pair of
+	// instructions that do so.
 	Touched uint64
 	Atomic  bool
 
 	overlay overlay
 	next    uint64 // behind the instruction at hand
 	fault   error
+
+	// Of arm64: what was read into each register last, and the address that was read to be written exclusively.
+	loads      [32]loaded
+	reserved   bool
+	reservedAt uint64
 }
 
 // Decoded are instructions of code that stays the same. Its zero value has none. Machines that run one after the other
@@ -122,21 +131,33 @@ func (m *Machine) Run(end uint64, steps int) (taken int, err error) {
 // Step runs one instruction. After an error PC is at the one that has failed, and registers and memory may be as it
 // leaves them or as they were, in part: the run is over.
 func (m *Machine) Step() error {
-	in, ok := m.decode()
-	if !ok {
-		return m.unknown(longest)
-	}
-	m.next, m.fault, m.Touched = m.PC+uint64(in.Len), nil, 0
-	m.Atomic = in.IsMem && (in.Lock || in.Space == 0 && in.Op&^1 == exchange)
-	known := !in.VEX && !in.Other && (!in.Lock || isLockable(in)) && m.execute(in)
-	switch {
+	at := m.PC
+	m.fault, m.Touched, m.Atomic = nil, 0, false
+	switch known, code := m.ISA.step(m); {
 	case m.fault != nil:
 		return m.fault
 	case !known:
-		return m.unknown(in.Len)
+		return &UnknownError{at, append([]byte(nil), code...)}
 	}
 	m.PC = m.next
 	return nil
+}
+
+// stepAMD64 implements ISA.
+func (m *Machine) stepAMD64() (known bool, code []byte) {
+	in, ok := m.decode()
+	if !ok {
+		code = m.Code(m.PC)
+		return false, code[:min(longest, len(code))]
+	}
+	at := m.PC
+	m.next = at + uint64(in.Len)
+	m.Atomic = in.IsMem && (in.Lock || in.Space == 0 && in.Op&^1 == exchange)
+	if known = !in.VEX && !in.Other && (!in.Lock || isLockable(in)) && m.execute(in); !known {
+		code = m.Code(at)
+		code = code[:min(in.Len, len(code))]
+	}
+	return known, code
 }
 
 // decode is the instruction at PC.
@@ -157,11 +178,6 @@ func (m *Machine) decode() (*x86.Instruction, bool) {
 		*d = decoded{m.PC, in}
 	}
 	return &in, ok
-}
-
-func (m *Machine) unknown(n int) error {
-	code := m.Code(m.PC)
-	return &UnknownError{m.PC, append([]byte(nil), code[:min(n, len(code), longest)]...)}
 }
 
 // fail ends the run.

@@ -14,7 +14,7 @@ const (
 
 // drawn is a machine with that code and a page of memory.
 func drawn(code, memory []byte) *Machine {
-	m := &Machine{PC: here, FSBase: there + 0x100}
+	m := &Machine{ISA: AMD64, PC: here, TP: there + 0x100}
 	m.R[RSP], m.R[RBX] = there+0x800, there+0x400
 	m.Code = func(pc uint64) []byte {
 		if pc-here >= uint64(len(code)) {

@@ -341,7 +341,7 @@ func (m *Machine) groupFF(in *x86.Instruction) bool {
 // call enters the function at to, which a word at slot led to.
 func (m *Machine) call(to, slot uint64) {
 	if m.push(m.next); m.fault == nil {
-		m.jumped(to, slot)
+		m.enter(to, slot)
 	}
 }
 
@@ -352,20 +352,10 @@ func (m *Machine) jump(to, slot uint64) {
 		return
 	}
 	if slot != 0 {
-		m.jumped(to, slot)
+		m.enter(to, slot)
 		return
 	}
 	m.next = to
-}
-
-func (m *Machine) jumped(to, slot uint64) {
-	if m.fault != nil {
-		return
-	}
-	m.next, m.PC = to, to
-	if m.Call != nil && m.Call(slot) && m.fault == nil {
-		m.ret(0)
-	}
 }
 
 // ret returns, and drops so many bytes of arguments.
@@ -375,8 +365,5 @@ func (m *Machine) ret(drop uint64) {
 		return
 	}
 	m.R[RSP] += drop
-	m.next, m.PC = to, to
-	if m.Return != nil {
-		m.Return()
-	}
+	m.returned(to)
 }

@@ -60,7 +60,7 @@ func (m *Machine) address(in *x86.Instruction) uint64 {
 func (m *Machine) at(in *x86.Instruction) uint64 {
 	m.Touched = m.address(in)
 	if in.FS {
-		m.Touched += m.FSBase
+		m.Touched += m.TP
 	}
 	return m.Touched
 }

@@ -257,7 +257,7 @@ func draw(r *rand.Rand) (state, memory []byte) {
 
 // machine is one over that state, and with that code.
 func machineOf(state, memory, code []byte) *Machine {
-	m := &Machine{PC: codeAt}
+	m := &Machine{ISA: AMD64, PC: codeAt}
 	for i := range 16 {
 		m.R[i] = binary.LittleEndian.Uint64(state[regsOff+8*i:])
 		m.X[i] = Vector{binary.LittleEndian.Uint64(state[vectorOff+16*i:]),

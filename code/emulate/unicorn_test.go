@@ -181,7 +181,7 @@ func machineFor(head, memory []byte, in *x86.Instruction) *Machine {
 	copy(state[vectorOff:], head[xmmOff:])
 	m := machineOf(state, memory, nil)
 	m.PC = binary.LittleEndian.Uint64(head[pcOff:])
-	m.FSBase = binary.LittleEndian.Uint64(head[baseOff:])
+	m.TP = binary.LittleEndian.Uint64(head[baseOff:])
 	begin := m.PC
 	m.Code = func(pc uint64) []byte {
 		if pc != begin {

@@ -42,30 +42,15 @@ func Prepare(name string) (*Run, error) {
 	return r, nil
 }
 
-// Build writes fpstack to out, as it is released. It is linked in testdata/bin, once for all rooms: what is up to date
-// there go leaves as it is.
+// Build writes fpstack to out, as it is released: the program that FPSTACK_BUILT names, if it does, where no compiler
+// is; else it is linked.
 func Build(out string) error {
-	const bin = "../../testdata/bin"
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return fmt.Errorf("build fpstack: %w", err)
-	}
-	lock, err := os.OpenFile(filepath.Join(bin, "fpstack.lock"), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return fmt.Errorf("build fpstack: %w", err)
-	}
-	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil { // other rooms run beside this one
-		return fmt.Errorf("build fpstack: lock %s: %w", lock.Name(), err)
-	}
-	linked := filepath.Join(bin, "fpstack")
-	args := []string{"build", "-o", linked}
-	if runtime.GOARCH == "amd64" { // as scripts/build has it
-		args = append(args, "-ldflags=-E github.com/fpstack/fpstack/early.enter")
-	}
-	build := exec.Command("go", append(args, "../..")...)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if said, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build fpstack: %w\n%s", err, said)
+	linked := os.Getenv("FPSTACK_BUILT")
+	if linked == "" {
+		var err error
+		if linked, err = link(); err != nil {
+			return fmt.Errorf("build fpstack: %w", err)
+		}
 	}
 	program, err := os.ReadFile(linked)
 	if err == nil {
@@ -75,6 +60,33 @@ func Build(out string) error {
 		return fmt.Errorf("build fpstack: %w", err)
 	}
 	return nil
+}
+
+// link links fpstack in testdata/bin, once for all rooms: what is up to date there go leaves as it is.
+func link() (linked string, err error) {
+	const bin = "../../testdata/bin"
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return "", err
+	}
+	lock, err := os.OpenFile(filepath.Join(bin, "fpstack.lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil { // other rooms run beside this one
+		return "", fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	linked = filepath.Join(bin, "fpstack")
+	args := []string{"build", "-o", linked}
+	if runtime.GOARCH == "amd64" { // as scripts/build has it
+		args = append(args, "-ldflags=-E github.com/fpstack/fpstack/early.enter")
+	}
+	build := exec.Command("go", append(args, "../..")...)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, said)
+	}
+	return linked, nil
 }
 
 // heedSignals lets programs that are started here heed what a terminal sends, also where these tests were told

@@ -17,7 +17,6 @@
 package coroutine
 
 import (
-	"debug/elf"
 	"encoding/binary"
 	"fmt"
 
@@ -34,6 +33,7 @@ import (
 // Runtime is the coroutines of one module of one process. It is used by the goroutine that walks.
 type Runtime struct {
 	m        *module.Module
+	port     *port
 	budget   *work.Budget
 	table    *maps.Table
 	searched suspended.Memory
@@ -53,14 +53,15 @@ var order = binary.LittleEndian
 
 // New returns the Runtime of a module of image that may have coroutines, nil if it has none.
 func New(m *module.Module, image module.Image) (*Runtime, error) {
-	if m.Machine() != uint16(elf.EM_X86_64) || m.VDSO || !mayHave(m) {
+	p := ports[m.Machine()]
+	if p == nil || m.VDSO || !mayHave(m) {
 		return nil, nil
 	}
-	return newRuntime(m, image), nil
+	return newRuntime(m, p, image), nil
 }
 
-func newRuntime(m *module.Module, image module.Image) *Runtime {
-	return &Runtime{m: m, budget: image.Budget, searched: suspended.Of(image), keep: image.Keep,
+func newRuntime(m *module.Module, p *port, image module.Image) *Runtime {
+	return &Runtime{m: m, port: p, budget: image.Budget, searched: suspended.Of(image), keep: image.Keep,
 		places: map[placeKey]*place{}, isPlace: map[placeKey]bool{},
 		sites: sites.NewTable[profile.Frame, profile.Frame](image.Budget, maxSites)}
 }

@@ -58,7 +58,8 @@ func drawn(t testing.TB, code, heap []byte, fails int, steps int64) *Runtime {
 // drawnBy is the same where each search gets what look returns.
 func drawnBy(t testing.TB, code, heap []byte, fails int, steps int64, look func() ([]byte, error)) *Runtime {
 	memory := &failing{Reader: mem.NewOverlay(nil, mem.Range{Start: heapAt, Data: heap}), at: fails}
-	r := newRuntime(moduleOf(t, code), module.Image{Memory: memory, Scratch: memory, Budget: work.New(steps, 1<<28),
+	budget := work.New(steps, 1<<28)
+	r := newRuntime(moduleOf(t, code), &onAMD64, module.Image{Memory: memory, Scratch: memory, Budget: budget,
 		Search: func(m *maps.Mapping, yield func(at mem.Addr, b []byte) bool) error {
 			if m.Start != heapAt {
 				return nil
@@ -224,7 +225,7 @@ func FuzzCode(f *testing.F) {
 		r.instructions(k.resume)
 		starts := map[module.Vaddr]module.Vaddr{codeAt + headers: codeAt + headers + module.Vaddr(len(code)),
 			codeAt + headers + 1: codeAt + headers + module.Vaddr(len(code))}
-		takenIn(code, codeAt+headers, starts)
+		takenOnAMD64(code, codeAt+headers, starts)
 		l := looking{r: r, starts: starts, order: []module.Vaddr{codeAt + headers, codeAt + headers + 1},
 			index: map[module.Vaddr]field{}, tried: map[[2]module.Vaddr]bool{}}
 		l.try(codeAt+headers, codeAt+headers+1)

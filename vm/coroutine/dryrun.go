@@ -47,7 +47,7 @@ type run struct {
 // newRun returns a run that does not follow calls but where follow says so.
 func (r *Runtime) newRun(follow func(mem.Addr) bool) *run {
 	c := &run{r: r, follow: follow, frame: ownFrame}
-	c.machine = emulate.Machine{Code: c.code, Read: c.read, Writable: c.writable, Call: c.call}
+	c.machine = emulate.Machine{ISA: r.port.isa, Code: c.code, Read: c.read, Writable: c.writable, Call: c.call}
 	return c
 }
 
@@ -91,19 +91,18 @@ func (c *run) call(uint64) bool {
 	if n := len(c.steps); n > 0 {
 		c.steps[n-1].called = at
 	}
-	c.freed = c.freed || m.R[emulate.RDI] == c.frame
+	c.freed = c.freed || m.Argument(0) == c.frame
 	if c.follow(at) {
 		return false
 	}
-	m.R[emulate.RAX] = 0
+	m.SetResult(0)
 	return true
 }
 
 // begin lets a function begin whose argument is the frame.
 func (c *run) begin(at mem.Addr) bool {
 	m := &c.machine
-	m.PC, m.R[emulate.RDI], m.R[emulate.RSP] = uint64(at), c.frame, ownStack-8
-	ok := m.SetWord(m.R[emulate.RSP], endOfRun)
+	ok := m.Begin(uint64(at), ownStack, endOfRun, c.frame)
 	if c.frame == ownFrame { // one without a first word has come to its end
 		ok = ok && m.SetWord(ownFrame, endOfRun)
 	}
@@ -197,11 +196,15 @@ func (r *Runtime) goesOn(k *kind, number uint64) []step {
 	return own[common:]
 }
 
-// leads reports whether a number is that of a place: it leads to code that no other one leads to.
+// leads reports whether a number is that of a place: it leads to code that no other one leads to, or, where the
+// compiler has made no branches, its functions put it into frames.
 func (r *Runtime) leads(key placeKey) bool {
 	ok, known := r.isPlace[key]
 	if !known {
-		if ok = r.goesOn(key.kind, key.number) != nil; len(r.isPlace) < maxPlaces {
+		k := key.kind
+		ok = r.goesOn(k, key.number) != nil || len(r.stores(k, k.resume, key.number)) > 0 ||
+			len(r.stores(k, k.ramp, key.number)) > 0
+		if len(r.isPlace) < maxPlaces {
 			r.isPlace[key] = ok
 		}
 	}

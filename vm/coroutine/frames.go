@@ -6,7 +6,6 @@ import (
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/mem"
-	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/vm/moment"
 	"github.com/fpstack/fpstack/vm/search"
@@ -367,12 +366,20 @@ func (c *scan) findRunning() {
 	}
 }
 
-// eachWord gives yield the registers of a thread and the words of its stack.
+// eachWord gives yield the registers of a thread and the words of its stack. Of a thread that is not in a function of a
+// coroutine it is only those registers that such a function may have something in while it calls others.
 func (c *scan) eachWord(t *snapshot.Thread, yield func(mem.Addr)) {
 	if t.Registers == nil || !c.r.budget.Spend(int64(len(t.Stack.Data))) {
 		return
 	}
-	for i := regs.AMD64RAX; i <= regs.AMD64R15; i++ {
+	p := c.r.port
+	pc, _ := t.Registers.PC()
+	inside := c.r.kindOf(pc) != nil
+	yield(pc)
+	for i := p.first; i <= p.last; i++ {
+		if !inside && !p.keeps(i) {
+			continue
+		}
 		if w, ok := t.Registers.Get(i); ok {
 			yield(mem.Addr(w))
 		}

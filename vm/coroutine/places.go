@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/profile"
 	"github.com/fpstack/fpstack/symbol"
@@ -275,27 +274,18 @@ func (r *Runtime) stores(k *kind, in span, number uint64) (out []store) {
 		}
 		straight, at = nil, nil
 	}
-	var constants [16]int64 // of registers, where a constant was put into one
-	b := r.code(in)
-	for pc := in.start; len(b) > 0 && k.index.size > 0 && r.budget.Spend(stepCost); {
-		in, ok := x86.Decode(b)
+	code, next := r.code(in), r.port.reader(k.index)
+	for pc := in.start; len(code) > 0 && k.index.size > 0 && r.budget.Spend(stepCost); {
+		in, ok := next(code, pc)
 		if !ok {
 			break
 		}
-		s := step{pc: pc}
-		pc, b = pc+mem.Addr(in.Len), b[in.Len:]
-		plain := in.Space == 0 && !in.VEX
-		switch {
-		case plain && in.Op == 0xe8: // call
-			s.called = pc + mem.Addr(in.Imm)
-		case plain && in.Op&0xf8 == 0xb8: // mov $imm, %register
-			constants[in.RM] = in.Imm
-		}
-		if v, ok := stored(&in, &constants, k.index); ok && uint64(v)&(1<<(8*k.index.size)-1) == number {
+		if in.stores && uint64(in.value)&(1<<(8*k.index.size)-1) == number {
 			at = append(at, len(straight))
 		}
-		straight = append(straight, s)
-		if plain && (in.Op == 0xe9 || in.Op == 0xeb || in.Op == 0xc3 || in.Op == 0xff && in.Reg&7 == 4) { // jmp, ret
+		straight = append(straight, step{pc: pc, called: in.called})
+		pc, code = pc+mem.Addr(in.size), code[in.size:]
+		if in.leaves {
 			end()
 		}
 	}
@@ -306,32 +296,16 @@ func (r *Runtime) stores(k *kind, in span, number uint64) (out []store) {
 // instructions are those of a function, so far as they are looked at.
 func (r *Runtime) instructions(of span) (out []mem.Addr) {
 	const most = 4 << 10
-	b := r.code(of)
-	for pc := of.start; len(b) > 0 && len(out) < most && r.budget.Spend(stepCost); {
-		in, ok := x86.Decode(b)
+	code, next := r.code(of), r.port.reader(field{})
+	for pc := of.start; len(code) > 0 && len(out) < most && r.budget.Spend(stepCost); {
+		in, ok := next(code, pc)
 		if !ok {
 			break
 		}
 		out = append(out, pc)
-		pc, b = pc+mem.Addr(in.Len), b[in.Len:]
+		pc, code = pc+mem.Addr(in.size), code[in.size:]
 	}
 	return out
-}
-
-// stored is the number that an instruction puts into field f of what a register leads to.
-func stored(in *x86.Instruction, constants *[16]int64, f field) (int64, bool) {
-	if in.Space != 0 || in.VEX || !in.IsMem || in.Base < 0 || in.Index >= 0 || in.Disp != f.offset {
-		return 0, false
-	}
-	wide := in.Op&1 != 0 // more than a byte, and perhaps what is behind the number, too
-	switch {
-	case f.size == 2 && !wide:
-	case in.Op&^1 == 0xc6: // mov $imm, offset(%register)
-		return in.Imm, true
-	case in.Op&^1 == 0x88: // mov %register, offset(%register)
-		return constants[in.Reg], true
-	}
-	return 0, false
 }
 
 // code are the bytes of a function, by the file of the module.

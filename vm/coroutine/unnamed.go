@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/fpstack/fpstack/code/emulate"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/unwind/cfi"
@@ -17,13 +16,12 @@ import (
 // frees the frame.
 
 const (
-	maxCode     = 64 << 20 // bytes that are looked through
-	maxTaken    = 1 << 16  // addresses of functions that are taken
-	maxApart    = 512      // bytes of code between the two
-	perByte     = 1        // steps of the budget
-	startCost   = 20
-	maxStarts   = 1 << 20
-	addressSize = 4 // of an address in an instruction
+	maxCode   = 64 << 20 // bytes that are looked through
+	maxTaken  = 1 << 16  // addresses of functions that are taken
+	maxApart  = 512      // bytes of code between the two
+	perByte   = 1        // steps of the budget
+	startCost = 20
+	maxStarts = 1 << 20
 )
 
 // taken is where in the code the address of a function is taken.
@@ -59,7 +57,7 @@ func (r *Runtime) unnamed() ([]kind, error) {
 			l.cut = true
 			continue
 		}
-		all := takenIn(code.Data, code.Addr, starts)
+		all := r.port.taken(code.Data, code.Addr, starts)
 		l.cut = l.cut || len(all) == maxTaken
 		for i := range all {
 			for _, other := range all[i+1:] {
@@ -116,27 +114,6 @@ func (r *Runtime) functions() (starts map[module.Vaddr]module.Vaddr, whole bool,
 	return out, whole, err
 }
 
-// takenIn are the addresses of functions that code takes: relative to the instruction, or in one.
-func takenIn(code []byte, at module.Vaddr, starts map[module.Vaddr]module.Vaddr) (out []taken) {
-	for i := 3; i+addressSize <= len(code) && len(out) < maxTaken; i++ {
-		var f module.Vaddr
-		switch value := order.Uint32(code[i:]); {
-		case code[i-2] == 0x8d && code[i-1]&0xc7 == 0x05 && code[i-3]&0xfb == 0x48: // lea value(%rip), %register
-			f = at + module.Vaddr(i+addressSize) + module.Vaddr(int64(int32(value)))
-		case code[i-1]&0xf8 == 0xb8, // mov $value, %register
-			code[i-2] == 0xc7 && code[i-1]&0xc7 == 0 && code[i-3]&0xf8 == 0x48,             // mov $value, (%register)
-			code[i-3] == 0xc7 && code[i-2]&0xc7 == 0x40 && i > 3 && code[i-4]&0xf8 == 0x48: // … offset(%register)
-			f = module.Vaddr(value)
-		default:
-			continue
-		}
-		if _, ok := starts[f]; ok {
-			out = append(out, taken{at + module.Vaddr(i), f})
-		}
-	}
-	return out
-}
-
 // pair is the kind of coroutine whose functions begin there, false if they are none.
 func (l *looking) pair(resume, destroy module.Vaddr) (kind, bool) {
 	r := l.r
@@ -159,7 +136,7 @@ func (l *looking) pair(resume, destroy module.Vaddr) (kind, bool) {
 	end := span{k.destroy[0], r.m.Addr(l.starts[destroy])}
 	ends.goOn(maxSteps, func(pc mem.Addr) bool { return end.holds(pc) || k.resume.holds(pc) })
 	if pc := mem.Addr(ends.machine.PC); pc != endOfRun && !end.holds(pc) && !k.resume.holds(pc) {
-		ends.freed = ends.freed || ends.machine.R[emulate.RDI] == ownFrame // by a jump
+		ends.freed = ends.freed || ends.machine.Argument(0) == ownFrame // by a jump
 	}
 	// GCC has a number of two bytes, and what ends a frame makes that odd. Clang has that only beyond 256 places.
 	k.gcc = ends.first == k.index && k.index.size == 2

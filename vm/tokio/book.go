@@ -133,6 +133,7 @@ func (b *book) node(up *node, is *function) *node {
 func (b *book) enter(s scope, a mem.Addr) scope {
 	for _, f := range b.at[a] {
 		switch {
+		case isOutlined(&f.Frame):
 		case f.library:
 			s.within = s.within || s.own == nil && f.foreign
 			s.inner = b.node(s.inner, f)

@@ -62,7 +62,7 @@ func drawn(t testing.TB, heap, code []byte, at int) (*Runtime, *failing) {
 			}
 			return nil
 		}}
-	r := newRuntime(m, image)
+	r := newRuntime(m, ports[uint16(elf.EM_X86_64)], image)
 	r.table = drawnTable
 	r.vtables = []vtable{{at: tableAt, poll: codeAt, dealloc: codeAt + 0x800, take: codeAt + 0x900, trailer: trailerAt,
 		id: idAt}}

@@ -83,7 +83,7 @@ type dry struct {
 
 type frameOf struct {
 	call int
-	sp   uint64
+	cfa  uint64
 }
 
 func (r *Runtime) newDry(t *snapshot.Thread) *dry {
@@ -92,8 +92,8 @@ func (r *Runtime) newDry(t *snapshot.Thread) *dry {
 	if in := r.table.Find(t.TP); in != nil {
 		d.local = mem.Span[mem.Addr]{Start: in.Start, End: in.End}
 	}
-	d.machine = emulate.Machine{Code: d.codeAt, Decoded: new(emulate.Decoded), Read: d.read, Writable: d.writable,
-		Call: d.called, Return: d.returned}
+	d.machine = emulate.Machine{ISA: r.port.isa, Code: d.codeAt, Decoded: new(emulate.Decoded), Read: d.read,
+		Writable: d.writable, Call: d.called, Return: d.returned}
 	return d
 }
 
@@ -196,14 +196,12 @@ func (d *dry) called(slot uint64) bool {
 		d.recent[0] = cmp.Or(mem.Addr(slot), d.recent[0])
 		d.dropped()
 	}
-	m := &d.machine
-	sp := m.R[emulate.RSP]
-	if len(d.stack) > 0 && d.stack[len(d.stack)-1].sp == sp { // in the place of the function that was called
+	cfa := d.machine.CFA()
+	if len(d.stack) > 0 && d.stack[len(d.stack)-1].cfa == cfa { // in the place of the function that was called
 		return false
 	}
-	ret, _ := m.Word(sp)
-	d.at.calls = append(d.at.calls, call{from: d.inside(), ret: mem.Addr(ret)})
-	d.stack = append(d.stack, frameOf{len(d.at.calls), sp})
+	d.at.calls = append(d.at.calls, call{from: d.inside(), ret: mem.Addr(d.machine.ReturnAddress())})
+	d.stack = append(d.stack, frameOf{len(d.at.calls), cfa})
 	return false
 }
 
@@ -217,7 +215,7 @@ func (d *dry) inside() int {
 
 // returned hears of a return.
 func (d *dry) returned() {
-	for n := len(d.stack); n > 0 && d.stack[n-1].sp < d.machine.R[emulate.RSP]; n-- {
+	for n := len(d.stack); n > 0 && d.stack[n-1].cfa <= d.machine.SP(); n-- {
 		d.stack = d.stack[:n-1]
 	}
 }
@@ -283,7 +281,7 @@ func (d *dry) begin(t *task, function mem.Addr, state uint64) error {
 	m := &d.machine
 	m.Forget()
 	d.heap, d.wakers, d.unwoken, d.recent, d.most = bump{}, nil, false, [recentReads]mem.Addr{}, maxSteps
-	m.FSBase = uint64(d.thread)
+	m.TP = uint64(d.thread)
 	clear(d.pages)
 	if b, ok := d.moment.Bytes(t.at, headerSize); !ok || order.Uint64(b[headerState:]) != t.state {
 		return errChanged
@@ -297,12 +295,9 @@ func (d *dry) begin(t *task, function mem.Addr, state uint64) error {
 
 // call makes the machine ready to call a function, of which it is all that a trace shows.
 func (d *dry) call(function mem.Addr, argument uint64) {
-	m := &d.machine
-	m.R, m.X, m.Flags = [16]uint64{}, [16]emulate.Vector{}, emulate.Flags{}
 	d.at, d.stack = trace{calls: d.at.calls[:0], steps: d.at.steps[:0]}, d.stack[:0]
 	d.seen.clear()
-	m.PC, m.R[emulate.RDI], m.R[emulate.RSP] = uint64(function), argument, uint64(own.Start)+ownStack-4096-8
-	m.SetWord(m.R[emulate.RSP], endOfRun)
+	d.machine.Begin(uint64(function), uint64(own.Start)+ownStack-4096, endOfRun, argument)
 }
 
 // run runs until the function returns.
@@ -322,7 +317,7 @@ func (d *dry) run() (w way, err error) {
 			d.at.steps = append(d.at.steps, s)
 		}
 		if first && d.r.takes[s.pc] {
-			w.touched = append(w.touched, touch{len(d.at.steps) - 1, mem.Addr(m.R[emulate.RDI]), false, true})
+			w.touched = append(w.touched, touch{len(d.at.steps) - 1, mem.Addr(m.Argument(0)), false, true})
 		}
 		if err := m.Step(); err != nil {
 			return w, err

@@ -35,11 +35,11 @@ func doneBy(name string) effect {
 	case "memcmp", "bcmp":
 		return compareMemory
 	case "malloc":
-		return func(m *emulate.Machine, heap *bump) bool { return heap.take(m, m.R[emulate.RDI], 16) }
+		return func(m *emulate.Machine, heap *bump) bool { return heap.take(m, m.Argument(0), 16) }
 	case "calloc":
-		return func(m *emulate.Machine, heap *bump) bool { return heap.array(m, m.R[emulate.RDI], m.R[emulate.RSI]) }
+		return func(m *emulate.Machine, heap *bump) bool { return heap.array(m, m.Argument(0), m.Argument(1)) }
 	case "aligned_alloc":
-		return func(m *emulate.Machine, heap *bump) bool { return heap.take(m, m.R[emulate.RSI], m.R[emulate.RDI]) }
+		return func(m *emulate.Machine, heap *bump) bool { return heap.take(m, m.Argument(1), m.Argument(0)) }
 	case "posix_memalign":
 		return alignedMemory
 	case "clock_gettime":
@@ -51,10 +51,9 @@ func doneBy(name string) effect {
 }
 
 // slots are the words through which code of the module calls what it imports, by their address.
-// Source: System V gABI, "Relocation"; the ABI of x86-64, table 4.10.
+// Source: System V gABI, "Relocation".
 func (r *Runtime) slots() map[uint64]imported {
 	const relaSize, symbolSize, maxRelocations = 24, 24, 1 << 20
-	const globData, jumpSlot = 6, 7
 	out := map[uint64]imported{}
 	_, symbols, _ := r.m.Plain(".dynsym")
 	_, names, _ := r.m.Plain(".dynstr")
@@ -63,7 +62,7 @@ func (r *Runtime) slots() map[uint64]imported {
 		for n := 0; len(b) >= relaSize && n < maxRelocations; b, n = b[relaSize:], n+1 {
 			kind, number := order.Uint32(b[8:]), uint64(order.Uint32(b[12:]))
 			at := number * symbolSize
-			if kind != globData && kind != jumpSlot || at+symbolSize > uint64(len(symbols)) {
+			if !slices.Contains(r.port.slots, kind) || at+symbolSize > uint64(len(symbols)) {
 				continue
 			}
 			name := uint64(order.Uint32(symbols[at:]))
@@ -87,8 +86,8 @@ func (r *Runtime) slots() map[uint64]imported {
 const maxMoved = 1 << 20
 
 func copyMemory(m *emulate.Machine, _ *bump) bool {
-	to, from, n := m.R[emulate.RDI], m.R[emulate.RSI], m.R[emulate.RDX]
-	m.R[emulate.RAX] = to
+	to, from, n := m.Argument(0), m.Argument(1), m.Argument(2)
+	m.SetResult(to)
 	if n > maxMoved {
 		return false
 	}
@@ -97,45 +96,46 @@ func copyMemory(m *emulate.Machine, _ *bump) bool {
 }
 
 func setMemory(m *emulate.Machine, _ *bump) bool {
-	to, n := m.R[emulate.RDI], m.R[emulate.RDX]
-	m.R[emulate.RAX] = to
+	to, n := m.Argument(0), m.Argument(2)
+	m.SetResult(to)
 	if n > maxMoved {
 		return false
 	}
-	return n == 0 || m.Store(bytes.Repeat([]byte{byte(m.R[emulate.RSI])}, int(n)), to)
+	return n == 0 || m.Store(bytes.Repeat([]byte{byte(m.Argument(1))}, int(n)), to)
 }
 
 func compareMemory(m *emulate.Machine, _ *bump) bool {
-	n := m.R[emulate.RDX]
+	n := m.Argument(2)
 	if n > maxMoved {
 		return false
 	}
 	a, b := make([]byte, n), make([]byte, n)
-	if n > 0 && !(m.Load(a, m.R[emulate.RDI]) && m.Load(b, m.R[emulate.RSI])) {
+	if n > 0 && !(m.Load(a, m.Argument(0)) && m.Load(b, m.Argument(1))) {
 		return false
 	}
-	m.R[emulate.RAX] = uint64(int64(bytes.Compare(a, b)))
+	m.SetResult(uint64(int64(bytes.Compare(a, b))))
 	return true
 }
 
 func alignedMemory(m *emulate.Machine, heap *bump) bool {
-	if !heap.take(m, m.R[emulate.RDX], m.R[emulate.RSI]) || !m.SetWord(m.R[emulate.RDI], m.R[emulate.RAX]) {
+	to := m.Argument(0)
+	if !heap.take(m, m.Argument(2), m.Argument(1)) || !m.SetWord(to, m.Result()) {
 		return false
 	}
-	m.R[emulate.RAX] = 0
+	m.SetResult(0)
 	return true
 }
 
 // succeed is a function that has no more to say than that it could.
 func succeed(m *emulate.Machine, _ *bump) bool {
-	m.R[emulate.RAX] = 0
+	m.SetResult(0)
 	return true
 }
 
 // noTime is a clock that stands at 0: no time that a task waits for has come, as whose time has come was woken.
 func noTime(m *emulate.Machine, _ *bump) bool {
-	at := m.R[emulate.RSI]
-	m.R[emulate.RAX] = 0
+	at := m.Argument(1)
+	m.SetResult(0)
 	return m.SetWord(at, 0) && m.SetWord(at+wordSize, 0)
 }
 
@@ -159,7 +159,7 @@ func (b *bump) take(m *emulate.Machine, n, align uint64) bool {
 		return false
 	}
 	b.used = at + n - ownStack
-	m.R[emulate.RAX] = uint64(own.Start) + at
+	m.SetResult(uint64(own.Start) + at)
 	return true
 }
 

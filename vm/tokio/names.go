@@ -3,7 +3,6 @@ package tokio
 import (
 	"strings"
 
-	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/symbol"
@@ -69,15 +68,14 @@ func (r *Runtime) callees(a mem.Addr) (out []mem.Addr) {
 	size := min(uint64(found[0].End-r.vaddr(a)), maxFunction)
 	b := r.bytesAt(a, int(size))
 	for at := a; len(b) > 0 && len(out) < maxCalls && r.budget.Spend(decodeCost); {
-		in, ok := x86.Decode(b)
-		if !ok {
+		size, to := r.port.call(b, at)
+		if size == 0 {
 			return out
 		}
-		at, b = at+mem.Addr(in.Len), b[in.Len:]
-		const call = 0xe8
-		if in.Space == 0 && in.Op == call && !in.VEX {
-			out = append(out, at+mem.Addr(in.Imm))
+		if to != 0 {
+			out = append(out, to)
 		}
+		at, b = at+mem.Addr(size), b[size:]
 	}
 	return out
 }

@@ -63,6 +63,10 @@ func isAtomic(inner []profile.Frame) bool {
 	return len(inner) > 0 && strings.HasSuffix(inner[len(inner)-1].File, atomics)
 }
 
+// isOutlined reports whether f is what compilers for arm64 call for an atomic operation: it looks which instructions
+// the processor has. It counts as the function that calls it. Source: libgcc/config/aarch64/lse.S of GCC.
+func isOutlined(f *profile.Frame) bool { return strings.HasPrefix(f.Func, "__aarch64_") }
+
 // isAbout reports whether a step in those functions works on what is awaited, by the first of which that is known.
 func (a awaited) isAbout(inner []profile.Frame) bool {
 	module, function := doer(inner)

@@ -12,7 +12,6 @@ package tokio
 
 import (
 	"bytes"
-	"debug/elf"
 
 	"github.com/fpstack/fpstack/maps"
 	"github.com/fpstack/fpstack/maps/module"
@@ -26,6 +25,7 @@ import (
 
 // Runtime is the tokio in one module of one process. It is used by the goroutine that walks.
 type Runtime struct {
+	port    *port
 	m       *module.Module
 	image   module.Image
 	scratch mem.Reader // of the process as it runs
@@ -63,7 +63,8 @@ func worthSearching(n int, comment []byte) bool {
 
 // New returns the Runtime of a module of image that holds tokio, nil if it does not.
 func New(m *module.Module, image module.Image) (*Runtime, error) {
-	if m.Machine() != uint16(elf.EM_X86_64) {
+	p := ports[m.Machine()]
+	if p == nil {
 		return nil, nil
 	}
 	_, data, _ := m.Plain(".rodata")
@@ -75,11 +76,11 @@ func New(m *module.Module, image module.Image) (*Runtime, error) {
 	if !worthSearching(len(data), comment) || !bytes.Contains(data, mark) {
 		return nil, nil
 	}
-	return newRuntime(m, image), nil
+	return newRuntime(m, p, image), nil
 }
 
-func newRuntime(m *module.Module, image module.Image) *Runtime {
-	r := &Runtime{m: m, image: image, scratch: image.Scratch, budget: image.Budget,
+func newRuntime(m *module.Module, p *port, image module.Image) *Runtime {
+	r := &Runtime{m: m, port: p, image: image, scratch: image.Scratch, budget: image.Budget,
 		names: map[mem.Addr]string{}, sites: newSites(image.Budget)}
 	if r.scratch == nil {
 		r.scratch = image.Memory

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fpstack/fpstack/code/emulate"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
 )
@@ -35,7 +34,7 @@ func (d *dry) dropped() {
 	pc := mem.Addr(d.machine.PC)
 	i := slices.IndexFunc(d.recent[:], func(at mem.Addr) bool { return at != 0 && d.functionAt(at) == pc })
 	if i >= 0 {
-		d.found(d.recent[i]-dropWaker*wordSize, d.machine.R[emulate.RDI])
+		d.found(d.recent[i]-dropWaker*wordSize, d.machine.Argument(0))
 	}
 }
 
