@@ -87,7 +87,11 @@ func (g *graph) local(i int, s *unwind.Stack, methods []string, number int) (mem
 		if len(all) != 1 || all[0].Tier != interpreterTier || !slices.Contains(methods, all[0].Func) {
 			continue
 		}
-		fp, ok := g.framePointer(i, f.CFA)
+		caller := mem.Addr(0)
+		if k+1 < len(s.Frames) {
+			caller = s.Frames[k+1].PC
+		}
+		fp, ok := g.framePointer(i, f.CFA, caller)
 		if !ok {
 			return 0, false
 		}
@@ -97,9 +101,13 @@ func (g *graph) local(i int, s *unwind.Stack, methods []string, number int) (mem
 }
 
 // framePointer is that of a frame of the interpreter on the stack of thread number i, by the stack pointer of its
-// caller, which it keeps below.
-func (g *graph) framePointer(i int, sender mem.Addr) (mem.Addr, bool) {
+// caller, which it keeps below, and where it returns to.
+func (g *graph) framePointer(i int, sender, caller mem.Addr) (mem.Addr, bool) {
 	stack := g.threads[i].Stack
+	if g.r.port.resetsSP && g.j.interprets(caller) { // what it keeps is what the caller sets again
+		fp := sender - 2*wordSize
+		return fp, g.hasMethod(i, fp)
+	}
 	const farthest = 4 << 10 // below the caller's stack pointer: the interpreter's own words and its local variables
 	for at := sender - 2*wordSize; at+farthest > sender && at >= stack.Start; at -= wordSize {
 		b, ok := stack.Bytes(at, wordSize)
@@ -109,16 +117,21 @@ func (g *graph) framePointer(i int, sender mem.Addr) (mem.Addr, bool) {
 		if mem.Addr(view.WordsOf(b)[0]) != sender {
 			continue
 		}
-		fp := at + wordSize
-		m, err := g.views[i].Word(fp - mem.Addr(-methodSlot))
-		if err != nil {
-			return 0, false
-		}
-		if _, err := g.r.methodAt(g.j, mem.Addr(m)); err == nil {
+		if fp := at + wordSize; g.hasMethod(i, fp) {
 			return fp, true
 		}
 	}
 	return 0, false
+}
+
+// hasMethod reports whether a frame of the interpreter with that frame pointer has a method.
+func (g *graph) hasMethod(i int, fp mem.Addr) bool {
+	m, err := g.views[i].Word(fp - mem.Addr(-methodSlot))
+	if err != nil {
+		return false
+	}
+	_, err = g.r.methodAt(g.j, mem.Addr(m))
+	return err == nil
 }
 
 // variable is a local variable of the frame of the interpreter with that frame pointer. Where the variables are the
