@@ -169,6 +169,7 @@ func (w *Walk) Dump(whole *snapshot.Snapshot) *profile.Dump {
 	}
 	d.Notes = append(d.Notes, vm.Notes(w.set.All())...)
 	w.fibers.report(d)
+	nameWaits(d)
 	addBuildIDs(d, whole.Files)
 	w.loops.report(d, whole)
 	for i := range w.fibers.locals {

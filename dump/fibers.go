@@ -12,6 +12,7 @@ import (
 	"github.com/fpstack/fpstack/snapshot"
 	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm"
+	"github.com/fpstack/fpstack/waits"
 )
 
 // Fibers says whether a dump lists what runtimes schedule by themselves, as goroutines.
@@ -191,4 +192,40 @@ func (w *fiberWalk) report(d *profile.Dump) {
 		d.Problems = append(d.Problems, "no goroutines, tasks, greenlets, virtual threads or async calls: no "+
 			"runtime that has them, or none that can be read")
 	}
+}
+
+// nameWaits adds to the states of fibers of Java that are parked what for, as the methods say in which they are. Which
+// lock it is the runtime has said where that is known.
+func nameWaits(d *profile.Dump) {
+	said := map[int]string{} // by stack
+	for i := range d.Fibers {
+		f := &d.Fibers[i]
+		if f.Wait != "" || f.Object != 0 || f.Missing != "" || f.Stack < 0 || f.Stack >= len(d.FiberStacks) {
+			continue
+		}
+		what, known := said[f.Stack]
+		if !known {
+			what = waitOf(d.FiberStacks[f.Stack].Stack.Frames)
+			said[f.Stack] = what
+		}
+		f.State += what
+	}
+}
+
+// waitOf is what the methods of a stack of Java say that it waits for, as a state goes on; "" for nothing.
+func waitOf(frames []profile.Frame) string {
+	if len(frames) == 0 || frames[0].Kind != profile.Java {
+		return ""
+	}
+	names := make([]string, len(frames))
+	for i := range frames {
+		names[i] = frames[i].Func
+	}
+	switch noun, sort := waits.ByMethods(names); {
+	case sort == profile.SortTime:
+		return ", sleeps"
+	case noun != "":
+		return ", for " + noun
+	}
+	return ""
 }

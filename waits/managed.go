@@ -3,6 +3,8 @@ package waits
 import (
 	"slices"
 	"strings"
+
+	"github.com/fpstack/fpstack/profile"
 )
 
 // managedRuntime is what is known of the waits of a language with a runtime, by what the methods of its own library are
@@ -95,6 +97,18 @@ func (s *study) managed(f *futexCall, w *Wait) bool {
 		}
 	}
 	return false
+}
+
+// ByMethods is what the methods of a stack, innermost first, say that it waits for, where they are of the libraries of
+// .NET or Java: in words, "" for nothing or if unknown, and the sort. It is for a thread that its runtime keeps in
+// memory of its own, of which no system call says more.
+func ByMethods(stack []string) (noun string, sort profile.WaitSort) {
+	for i := range managedRuntimes {
+		if found, _ := managedRuntimes[i].find(stack); found != nil && found.mode != Idle {
+			return found.kind.Noun, found.kind.Sort
+		}
+	}
+	return "", ""
 }
 
 // find is the wait that a stack shows, and the method that shows it; nil for none.

@@ -4,6 +4,8 @@ package java
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -121,5 +123,43 @@ func checkParked(t *testing.T, f *snapshot.Fiber, frames []profile.Frame) {
 		last != "jdk.internal.vm.Continuation.enter" ||
 		!strings.HasPrefix(all[0], "jdk.internal.vm.Continuation.yield") {
 		t.Errorf("%s: got %q", f.Name, all)
+	}
+}
+
+// TestBlocked: a virtual thread that waits for a lock says which, and who has it: another virtual thread, or one of the
+// kernel's. Those that wait for what nobody has name nobody.
+func TestBlocked(t *testing.T) {
+	for _, version := range versions(t) {
+		if n, _ := strconv.Atoi(version); n < 21 {
+			continue
+		}
+		for _, flags := range []string{"", "-XX:-UseCompressedOops", "-XX:+UseZGC"} {
+			if flags != "" && !*full {
+				continue
+			}
+			t.Run(version+flags, func(t *testing.T) {
+				p := start(t, version, append(strings.Fields(flags), "Blocked")...)
+				fibers, _, _ := p.parked(t)
+				got, ids := map[string]string{}, map[string]uint64{}
+				address := regexp.MustCompile(` 0x[0-9a-f]+`)
+				for _, f := range fibers {
+					got[f.Name], ids[f.Name] = address.ReplaceAllString(f.State, ""), f.ID
+					if by := f.Name == "lock"; by != (len(f.HeldBy) == 1) || by && f.HeldBy[0] != ids["sleeps"] {
+						t.Errorf("%s is held by %d, sleeps is %d", f.Name, f.HeldBy, ids["sleeps"])
+					}
+				}
+				const lock = "parked, for the lock java.util.concurrent.locks.ReentrantLock$"
+				main := p.threadIn(t, "Blocked.main")
+				want := map[string]string{"sleeps": "parked with a time limit", "pool": "parked with a time limit",
+					"lock": lock + fmt.Sprintf("NonfairSync, held by virtual thread %d %q", ids["sleeps"], "sleeps"),
+					"fair": lock + fmt.Sprintf("FairSync, held by thread %d", main)}
+				for _, name := range []string{"queue", "semaphore", "latch", "future", "condition", "parks"} {
+					want[name] = "parked"
+				}
+				if !maps.Equal(got, want) {
+					t.Errorf("got %q\nwant %q", got, want)
+				}
+			})
+		}
 	}
 }

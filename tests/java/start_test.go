@@ -37,7 +37,7 @@ func jvms() map[string][]string {
 	all := map[string][]string{}
 	triple, versions := "x86_64-linux-gnu", []string{"8", "11", "21", "26", "27", "28"}
 	if runtime.GOARCH == "arm64" {
-		triple, versions = "aarch64-linux-gnu", []string{"11", "17", "21", "25"}
+		triple, versions = "aarch64-linux-gnu", []string{"8", "11", "17", "21", "25"}
 	}
 	for _, path := range []string{"/usr/lib/jvm/java-17-openjdk-amd64", "/usr/lib/jvm/temurin-25-jdk-amd64"} {
 		if java := filepath.Join(path, "bin/java"); exists(java) {

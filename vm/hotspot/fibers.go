@@ -157,6 +157,7 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 	r.parked = map[uint64]*virtualThread{}
 	r.whole = mem.NewOverlay(nil, s.Whole...)
 	var fibers []snapshot.Fiber
+	of := virtualLocks{g: r.waiters(j, s), virtual: map[mem.Addr]*virtualThread{}}
 	reader := virtualReader{j: j, l: r.virtual, text: known.fields, left: maxVirtual,
 		fetch: func(wants []snapshot.Want) ([][]byte, bool) {
 			out := make([][]byte, len(wants))
@@ -172,6 +173,7 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 		yield: func(block []virtualThread) {
 			for i := range block {
 				t := &block[i]
+				of.virtual[t.at] = t
 				if f, ok := fiberOf(t); ok {
 					r.parked[f.ID] = t
 					fibers = append(fibers, f)
@@ -179,6 +181,9 @@ func (r *Runtime) Fibers(s *snapshot.Snapshot) ([]snapshot.Fiber, error) {
 			}
 		}}
 	reader.read()
+	for i := range fibers {
+		of.say(&fibers[i], r.parked[fibers[i].ID])
+	}
 	r.virtualRoom = len(fibers) * usualVirtual
 	slicesByID(fibers)
 	if reader.lost > 0 {

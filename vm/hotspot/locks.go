@@ -129,7 +129,21 @@ func (r *Runtime) Locks(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack)
 	if j == nil || j.threads == nil || known.fields == nil {
 		return nil
 	}
+	g := r.waiters(j, s)
+	for _, t := range g.threads {
+		g.stacks = append(g.stacks, stack(t.TID))
+	}
+	for i := range g.all {
+		g.edge(i, g.threads[i], g.stacks[i])
+	}
+	g.safepoint(s, stack)
+	return g.list
+}
+
+// waiters is the threads of Java of s, as they were when it was taken, as far as that was copied.
+func (r *Runtime) waiters(j *jvm, s *snapshot.Snapshot) *graph {
 	g := &graph{r: r, j: j, byLock: map[uint64]int{}, has: map[unwind.Site][]string{}}
+	known := r.roster.Load()
 	for i := range s.Threads {
 		t := &s.Threads[i]
 		listed, ok := known.byID[t.InnerTID()]
@@ -142,15 +156,11 @@ func (r *Runtime) Locks(s *snapshot.Snapshot, stack func(tid int) *unwind.Stack)
 		if err != nil || w.id != t.InnerTID() {
 			continue
 		}
-		g.threads, g.stacks = append(g.threads, t), append(g.stacks, stack(t.TID))
+		g.threads = append(g.threads, t)
 		g.instant = append(g.instant, !v.TakeLate() && t.Registers != nil && !s.Rolling)
 		g.all, g.views, g.tids = append(g.all, w), append(g.views, v), append(g.tids, t.TID)
 	}
-	for i := range g.all {
-		g.edge(i, g.threads[i], g.stacks[i])
-	}
-	g.safepoint(s, stack)
-	return g.list
+	return g
 }
 
 // edge adds what thread number i waits for.

@@ -32,6 +32,8 @@ type virtualThread struct {
 	name   string
 	chunks []chunk // of its stack, innermost first; none while a thread runs it, or before it has begun
 	cut    bool    // not all of its chunks could be read
+	// blocker is the object that LockSupport.park was told that it waits for, its first bytes; empty for none.
+	blocker mem.Range
 }
 
 // chunk is a part of the stack of a virtual thread in the heap.
@@ -233,12 +235,17 @@ func (r *virtualReader) threads(at []mem.Addr) bool {
 		if v := view.Copied(nil, mem.Range{Start: fresh[i], Data: b}); !r.isVirtual(&v, fresh[i]) {
 			continue // a platform thread
 		}
-		all = append(all, virtualThread{at: fresh[i], id: binary.LittleEndian.Uint64(b[r.l.id:]),
-			state: int(int32(binary.LittleEndian.Uint32(b[r.l.state:])))})
+		t := virtualThread{at: fresh[i], id: binary.LittleEndian.Uint64(b[r.l.id:]),
+			state: int(int32(binary.LittleEndian.Uint32(b[r.l.state:])))}
+		if at := int(r.text.blocker); at >= 0 && at+wordSize <= len(b) {
+			t.blocker.Start = r.j.heap.Ref(b[at:])
+		}
+		all = append(all, t)
 		conts = append(conts, r.j.heap.Ref(b[r.l.cont:]))
 		names = append(names, r.j.heap.Ref(b[r.l.name:]))
 	}
 	r.names(all, names)
+	r.blockers(all)
 	ok := r.stacks(all, conts)
 	r.yield(all)
 	return ok && r.left > 0
