@@ -184,3 +184,28 @@ func TestVirtualSigned(t *testing.T) {
 		t.Errorf("got %#x, want %#x: %v", at, want, err)
 	}
 }
+
+// TestVirtualBlockers: what a thread is parked for is copied; of one that was not, or whose class is not to be read,
+// nothing more is said than that it is parked.
+func TestVirtualBlockers(t *testing.T) {
+	const parked, ended, far = 4, 99, 0x999000
+	d := &drawnVirtual{b: make([]byte, 1<<12)}
+	r := d.reader()
+	all := []virtualThread{{state: parked}, {state: parked}, {state: parked}, {state: ended}}
+	for i, at := range []mem.Addr{0, node(1), far, node(1)} {
+		all[i].blocker.Start = at
+	}
+	r.blockers(all)
+	for i, want := range []int{0, blockerBytes, 0, 0} {
+		if got := len(all[i].blocker.Data); got != want {
+			t.Errorf("of the blocker of thread %d %d bytes are copied, want %d", i, got, want)
+		}
+	}
+	locks := virtualLocks{g: &graph{r: &Runtime{}, j: r.j}}
+	for i := range all {
+		f := snapshot.Fiber{State: "parked"}
+		if locks.say(&f, &all[i]); f.State != "parked" || f.Object != 0 || f.HeldBy != nil {
+			t.Errorf("of thread %d it says %+v", i, f)
+		}
+	}
+}
