@@ -2,6 +2,7 @@ package hotspot
 
 import (
 	"bytes"
+	"errors"
 	"sync/atomic"
 
 	"github.com/fpstack/fpstack/mem"
@@ -58,6 +59,9 @@ func (r *Runtime) blobAt(v *view.View, j *jvm, pc mem.Addr) (*codecache.Blob, er
 		}
 	}
 	start, err := j.code.Blob(v, h, pc)
+	if err != nil && !errors.Is(err, codecache.ErrNoBlob) && pc > h.Low { // a segment further than what Copy looked up
+		start, err = j.code.Blob(v, h, pc-1)
+	}
 	if err != nil {
 		return nil, err
 	}
