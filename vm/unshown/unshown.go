@@ -44,8 +44,8 @@ type runtime struct {
 // of Mono, tclBasic.c).
 var runtimes = []runtime{
 	{language: "Java", functions: []string{"JavaCalls::call"}, modules: []string{"libjvm.so", "libj9vm"},
-		jit: true, kind: profile.Java, why: "this JVM is none that fpstack reads, or has not begun",
-		shows: "jstack %d"},
+		jit: true, kind: profile.Java, shows: "jstack %d",
+		why: "this JVM is none that fpstack reads, has not begun, or its libjvm.so is not here"},
 	{language: "JavaScript", functions: []string{"v8::internal::Execution::", "Builtins_JSEntry",
 		"Builtins_InterpreterEntry"}, modules: []string{"libv8"},
 		jit: true, kind: profile.JavaScript, why: "this V8 has no symbols that describe its objects (v8dbg_...)"},
