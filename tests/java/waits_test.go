@@ -116,7 +116,7 @@ func TestIdleRoles(t *testing.T) {
 			continue
 		}
 		t.Run(version, func(t *testing.T) {
-			start(t, version, "Dead").idle(t, map[string]string{"VM Thread": "JVM", "GC Thread#0": "GC",
+			start(t, version, "-XX:+UseG1GC", "Dead").idle(t, map[string]string{"VM Thread": "JVM", "GC Thread#0": "GC",
 				"C2 CompilerThread0": "JIT compilers", "Signal Dispatcher": "JVM"}, "m-é", "spins", "semaphore")
 		})
 	}
