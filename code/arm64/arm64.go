@@ -35,11 +35,12 @@ type Code struct {
 const size = 4
 
 // Steps of a [work.Budget]: for an instruction that is interpreted, for one that is only decoded, for a copy
-// of the state.
+// of the state. One pays for so many comparisons of a place with an indirect jump.
 const (
-	stepCost   = 40
-	decodeCost = 5
-	cloneCost  = 250
+	stepCost        = 40
+	decodeCost      = 5
+	cloneCost       = 250
+	comparesPerStep = 16
 )
 
 // End is the address behind the last byte.

@@ -1,6 +1,8 @@
 package arm64
 
 import (
+	"slices"
+
 	"github.com/fpstack/fpstack/code/paths"
 	"github.com/fpstack/fpstack/work"
 )
@@ -17,6 +19,7 @@ type walk struct {
 	paths.Set[*state]
 	c     *Code
 	seen  [2][]bool // by instruction; the second with apart
+	cases []uint64  // marked as what indirect jumps lead to, ascending; nil before they were looked for
 	steps int
 	left  work.Purse
 	apart bool
@@ -101,8 +104,13 @@ func (w *walk) advance(p *path, i Inst) bool {
 		}
 		p.State.leaveProbe()
 	case flowJump:
+		target := i.target(p.PC)
+		if i, ok := w.moved(target, next); ok {
+			p.State.step(i)
+			break
+		}
 		w.Ends = append(w.Ends, next)
-		p.PC = i.target(p.PC)
+		p.PC = target
 		return true
 	case flowCall, flowCallAny:
 		p.State.afterCall()
@@ -120,6 +128,17 @@ func (w *walk) advance(p *path, i Inst) bool {
 	return true
 }
 
+// moved returns the instruction at target if that is outside and a jump to next follows: linkers move one away so for
+// an erratum of Cortex-A53 (843419).
+func (w *walk) moved(target, next uint64) (Inst, bool) {
+	if target >= w.Lo && target < w.Hi {
+		return 0, false
+	}
+	i, _ := w.c.at(target)
+	back, ok := w.c.at(target + size)
+	return i, ok && i.flow() == flowNext && back.flow() == flowJump && back.target(target+size) == next
+}
+
 // behindCall opens the code behind a call.
 func (w *walk) behindCall(p *path, next uint64) { w.BehindCall(p, next, w.jumps) }
 
@@ -134,8 +153,33 @@ func (w *walk) jumps() (targets []uint64) {
 	return targets
 }
 
-// resume opens code that no path reached, behind an indirect jump before pc.
-func (w *walk) resume(pc uint64) bool { return w.Resume(pc, w.unseen, (*state).clone) }
+// resume opens code that no path reached, behind an indirect jump before pc: first a case that is marked as one, after
+// pc too, as another begins in a state that it leads to.
+func (w *walk) resume(pc uint64) bool {
+	if len(w.Switches) == 0 {
+		return false
+	}
+	if w.cases == nil {
+		w.cases = w.marked()
+	}
+	if places := len(w.cases) + len(w.Ends); !w.left.Spend(int64(places) * int64(len(w.Switches)) / comparesPerStep) {
+		w.Exhausted = true
+		return false
+	}
+	return w.ResumeAt(slices.All(w.cases), w.unseen, (*state).clone) || w.Resume(pc, w.unseen, (*state).clone)
+}
+
+// marked lists the places of the function that an indirect jump may lead to where it is checked: those with bti j or
+// jc.
+func (w *walk) marked() []uint64 {
+	places := []uint64{}
+	for at := w.Sweep[0] &^ (size - 1); at < w.Sweep[1] && w.left.Spend(decodeCost); at += size {
+		if i, ok := w.c.at(at); ok && i.is(0xffffffbf, 0xd503249f) {
+			places = append(places, at)
+		}
+	}
+	return places
+}
 
 // probeLoop is how many instructions the loop has that touches each page of a large frame: sub sp, sp, #n; str xzr,
 // [sp, #n]; cmp sp, xM; b.ne.

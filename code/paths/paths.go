@@ -2,7 +2,10 @@
 // do to the stack. It knows no instruction: a decoder has its own state S, and says where the ways lead.
 package paths
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // Bounds of one answer.
 const (
@@ -105,14 +108,17 @@ func (s *Set[S]) BehindCall(p *Path[S], next uint64, jumps func() []uint64) {
 // jump, of which clone makes one of its own. It takes the nearest place before pc that follows the end of a path and
 // that is unseen in that state, and reports false when there is none.
 func (s *Set[S]) Resume(pc uint64, unseen func(pc uint64, state S) bool, clone func(S) S) bool {
+	slices.Sort(s.Ends)
+	n, _ := slices.BinarySearch(s.Ends, pc+1)
+	return s.ResumeAt(slices.Backward(s.Ends[:n]), unseen, clone)
+}
+
+// ResumeAt is [Set.Resume] for the first of such places, wherever they are.
+func (s *Set[S]) ResumeAt(places iter.Seq2[int, uint64], unseen func(uint64, S) bool, clone func(S) S) bool {
 	if s.Exhausted {
 		return false
 	}
-	slices.Sort(s.Ends)
-	for _, start := range slices.Backward(s.Ends) {
-		if start > pc {
-			continue
-		}
+	for _, start := range places {
 		if from := s.switchBefore(start, unseen); from != nil {
 			s.Add(Path[S]{start, clone(from.State), from.Calls})
 			return s.open > 0
