@@ -58,7 +58,7 @@ func (s *stubs) findX86(sec *module.Section, v module.Vaddr) (start, end module.
 // findARM64 is the stub of arm64 that holds v, "" for none. Behind a header of eight, linkers make it four instructions
 // long, or six where it begins with bti or authenticates what it jumps to.
 func (s *stubs) findARM64(sec *module.Section, v module.Vaddr) (start, end module.Vaddr, name string) {
-	const size, longest = 4, 6 * 4
+	const size, longest = arm64.Size, 6 * arm64.Size
 	at := func(a module.Vaddr) uint64 {
 		if off := uint64(a - sec.Addr); a >= sec.Addr && off+size <= uint64(len(sec.Data)) {
 			return number(sec.Data[off:], size)

@@ -31,8 +31,10 @@ type Code struct {
 	Budget *work.Budget
 }
 
-// size is the length of every instruction, bytes.
-const size = 4
+// Size is the length of every instruction, bytes.
+const Size = 4
+
+const size = Size
 
 // Steps of a [work.Budget]: for an instruction that is interpreted, for one that is only decoded, for a copy
 // of the state. One pays for so many comparisons of a place with an indirect jump.
@@ -58,24 +60,24 @@ func (c *Code) at(addr uint64) (Inst, bool) {
 	return Inst(binary.LittleEndian.Uint32(c.Data[off:])), true
 }
 
-// Inst is one instruction. Its methods that others may ask are of the stack pointer and the frame record: for code of a
-// compiler that is known.
+// Inst is one instruction. Besides those of its bits, its methods that others may ask are of the stack pointer and the
+// frame record: for code of a compiler that is known.
 type Inst uint32
 
-// is reports whether the bits of mask are those of code.
-func (i Inst) is(mask, code Inst) bool { return i&mask == code }
+// Is reports whether the bits of mask are those of code.
+func (i Inst) Is(mask, code Inst) bool { return i&mask == code }
 
-// field returns n bits from low on.
-func (i Inst) field(low, n uint) uint32 { return uint32(i) >> low & (1<<n - 1) }
+// Field returns n bits from low on.
+func (i Inst) Field(low, n uint) uint32 { return uint32(i) >> low & (1<<n - 1) }
 
-// signed is field as a number of two's complement.
-func (i Inst) signed(low, n uint) int64 { return int64(int32(uint32(i)<<(32-low-n)) >> (32 - n)) }
+// Signed is [Inst.Field] as a number of two's complement.
+func (i Inst) Signed(low, n uint) int64 { return int64(int32(uint32(i)<<(32-low-n)) >> (32 - n)) }
 
 // The register fields of most instructions. Number 31 is SP or zero, as the instruction has it.
-func (i Inst) rd() register { return register(i.field(0, 5)) }
-func (i Inst) rn() register { return register(i.field(5, 5)) }
-func (i Inst) ra() register { return register(i.field(10, 5)) }
-func (i Inst) rm() register { return register(i.field(16, 5)) }
+func (i Inst) rd() register { return register(i.Field(0, 5)) }
+func (i Inst) rn() register { return register(i.Field(5, 5)) }
+func (i Inst) ra() register { return register(i.Field(10, 5)) }
+func (i Inst) rm() register { return register(i.Field(16, 5)) }
 
 // register is a general register, or SP, by its DWARF number (DWARF for the Arm 64-bit Architecture, 4.1).
 type register uint8

@@ -36,9 +36,9 @@ func (c *Code) loadedFrom(addr uint64, r register, reach int) (uint64, bool) {
 		switch {
 		case !ok || i.flow() != flowNext:
 			return 0, false
-		case page == sp && i.is(0xffc00000, 0xf9400000) && i.rd() == r: // ldr x, [x, #n]
-			page, offset = i.rn(), uint64(i.field(10, 12))*8
-		case page != sp && i.is(0x9f000000, 0x90000000) && i.rd() == page:
+		case page == sp && i.Is(0xffc00000, 0xf9400000) && i.rd() == r: // ldr x, [x, #n]
+			page, offset = i.rn(), uint64(i.Field(10, 12))*8
+		case page != sp && i.Is(0x9f000000, 0x90000000) && i.rd() == page:
 			return i.page(addr) + offset, true
 		case page == sp && i.writes(r), page != sp && i.writes(page):
 			return 0, false
@@ -49,7 +49,7 @@ func (c *Code) loadedFrom(addr uint64, r register, reach int) (uint64, bool) {
 
 // page is what adrp at addr gives.
 func (i Inst) page(addr uint64) uint64 {
-	n := i.signed(5, 19)<<2 | int64(i.field(29, 2))
+	n := i.Signed(5, 19)<<2 | int64(i.Field(29, 2))
 	return addr&^0xfff + uint64(n<<12)
 }
 
@@ -70,7 +70,7 @@ func (c *Code) Jump(pc uint64) (to uint64, slot, ok bool) {
 	if ok && i.flow() == flowJump {
 		return i.target(pc), false, true
 	}
-	if !ok || !i.is(0x9f00001f, 0x90000010) { // adrp x16
+	if !ok || !i.Is(0x9f00001f, 0x90000010) { // adrp x16
 		return 0, false, false
 	}
 	page := i.page(pc)
@@ -81,13 +81,13 @@ func (c *Code) Jump(pc uint64) (to uint64, slot, ok bool) {
 		case !ok:
 			return 0, false, false
 		case i == 0xd503219f: // autia1716
-		case i.is(0xffc003ff, 0xf9400211): // ldr x17, [x16, #n]
-			to, slot = page+uint64(i.field(10, 12))*8, true
-		case i.is(0xffc003ff, 0x91000210): // add x16, x16, #n
+		case i.Is(0xffc003ff, 0xf9400211): // ldr x17, [x16, #n]
+			to, slot = page+uint64(i.Field(10, 12))*8, true
+		case i.Is(0xffc003ff, 0x91000210): // add x16, x16, #n
 			if !slot {
-				to = page + uint64(i.field(10, 12))
+				to = page + uint64(i.Field(10, 12))
 			}
-		case i.flow() == flowSlot && i.is(0xfefff800, 0xd61f0000):
+		case i.flow() == flowSlot && i.Is(0xfefff800, 0xd61f0000):
 			return to, slot, to != 0
 		default:
 			return 0, false, false

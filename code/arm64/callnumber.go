@@ -31,7 +31,7 @@ func (c *Code) CallNumber(start, end, pc uint64) (int64, bool) {
 		}
 		if at == pc-size {
 			n := s.get(x8)
-			return n.off, i.is(0xffe0001f, 0xd4000001) && n.kind == constant
+			return n.off, i.Is(0xffe0001f, 0xd4000001) && n.kind == constant
 		}
 		switch i.flow() {
 		case flowNext:

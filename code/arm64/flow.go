@@ -18,27 +18,27 @@ const (
 // flow classifies the instruction. Source: C4.1, "Branches, Exception Generating and System instructions".
 func (i Inst) flow() flow {
 	switch {
-	case i.is(0x7c000000, 0x14000000): // b, bl
+	case i.Is(0x7c000000, 0x14000000): // b, bl
 		if i>>31 == 1 {
 			return flowCall
 		}
 		return flowJump
-	case i.is(0xff00001f, 0x5500001f): // retaasppc, retabsppc
+	case i.Is(0xff00001f, 0x5500001f): // retaasppc, retabsppc
 		return flowReturn
 	// b.cond, bc.cond; cbz, cbnz, tbz, tbnz; cb of two registers or an immediate
-	case i.is(0xff000000, 0x54000000), i.is(0x7c000000, 0x34000000), i.is(0x7e000000, 0x74000000):
+	case i.Is(0xff000000, 0x54000000), i.Is(0x7c000000, 0x34000000), i.Is(0x7e000000, 0x74000000):
 		return flowCond
-	case i.is(0xfefff000, 0xd63f0000): // blr, blraa, blrab
+	case i.Is(0xfefff000, 0xd63f0000): // blr, blraa, blrab
 		return flowCallAny
-	case i.is(0xfefff000, 0xd61f0000): // br, braa, brab
+	case i.Is(0xfefff000, 0xd61f0000): // br, braa, brab
 		if r := i.rn(); r == x16 || r == x17 {
 			return flowSlot
 		}
 		return flowIndirect
-	case i.is(0xfffff000, 0xd65f0000): // ret, retaa, retab
+	case i.Is(0xfffff000, 0xd65f0000): // ret, retaa, retab
 		return flowReturn
-	case i.is(0xffdff000, 0xd69f0000), i.is(0xffff0000, 0), // eret, drps, udf
-		i.is(0xffe0001f, 0xd4200000), i.is(0xffe0001f, 0xd4400000): // brk, hlt
+	case i.Is(0xffdff000, 0xd69f0000), i.Is(0xffff0000, 0), // eret, drps, udf
+		i.Is(0xffe0001f, 0xd4200000), i.Is(0xffe0001f, 0xd4400000): // brk, hlt
 		return flowEnd
 	}
 	return flowNext
@@ -47,14 +47,14 @@ func (i Inst) flow() flow {
 // target is where a direct branch at addr leads.
 func (i Inst) target(addr uint64) uint64 {
 	switch {
-	case i.is(0x7c000000, 0x14000000):
-		return addr + uint64(i.signed(0, 26)*size)
-	case i.is(0x7e000000, 0x36000000): // tbz, tbnz
-		return addr + uint64(i.signed(5, 14)*size)
-	case i.is(0x7e000000, 0x74000000):
-		return addr + uint64(i.signed(5, 9)*size)
+	case i.Is(0x7c000000, 0x14000000):
+		return addr + uint64(i.Signed(0, 26)*size)
+	case i.Is(0x7e000000, 0x36000000): // tbz, tbnz
+		return addr + uint64(i.Signed(5, 14)*size)
+	case i.Is(0x7e000000, 0x74000000):
+		return addr + uint64(i.Signed(5, 9)*size)
 	}
-	return addr + uint64(i.signed(5, 19)*size)
+	return addr + uint64(i.Signed(5, 19)*size)
 }
 
 // IsCall reports a call, direct or not.
@@ -64,4 +64,4 @@ func (i Inst) IsCall() bool {
 }
 
 // isMark reports what stands before code and does nothing: bti, nop and the like.
-func (i Inst) isMark() bool { return i.is(0xffffff3f, 0xd503241f) || i == 0xd503201f }
+func (i Inst) isMark() bool { return i.Is(0xffffff3f, 0xd503241f) || i == 0xd503201f }

@@ -60,7 +60,7 @@ func (w *walk) leaves(at uint64, i Inst) bool {
 // returnsBy is the register that holds the return address when i leaves the frame: code that switches stacks by hand
 // may restore x30 for the other side, and return by another.
 func (i Inst) returnsBy() register {
-	if i.is(0xfffffc1f, 0xd65f0000) { // ret x
+	if i.Is(0xfffffc1f, 0xd65f0000) { // ret x
 		return i.rn()
 	}
 	return lr // retaa, retaasppc; a tail call

@@ -15,7 +15,7 @@ func (c *Code) Before(start, pc uint64) Prologue {
 		if !ok {
 			break
 		}
-		p.SetsFP = p.SetsFP || i.is(0xff8003ff, 0x910003fd) || i.is(0xff8003ff, 0xd10003fd)
+		p.SetsFP = p.SetsFP || i.Is(0xff8003ff, 0x910003fd) || i.Is(0xff8003ff, 0xd10003fd)
 		p.MovesSP = p.MovesSP || i.movesSP()
 	}
 	return p

@@ -55,36 +55,36 @@ func (s *state) move(a access, r register, at value) {
 // stepMemory applies loads and stores. Source: C4.1, "Loads and Stores".
 func (s *state) stepMemory(i Inst) {
 	switch {
-	case i.is(0x3a000000, 0x28000000):
+	case i.Is(0x3a000000, 0x28000000):
 		s.pair(i)
-	case i.is(0x3b000000, 0x38000000), i.is(0x3b000000, 0x39000000):
+	case i.Is(0x3b000000, 0x38000000), i.Is(0x3b000000, 0x39000000):
 		s.single(i)
-	case i.is(0x3b000000, 0x18000000): // ldr of a literal
-		if !i.is(0xff000000, 0xd8000000) && i>>26&1 == 0 {
+	case i.Is(0x3b000000, 0x18000000): // ldr of a literal
+		if !i.Is(0xff000000, 0xd8000000) && i>>26&1 == 0 {
 			s.set(i.rd(), value{})
 		}
-	case i.is(0x3f000000, 0x08000000):
+	case i.Is(0x3f000000, 0x08000000):
 		s.exclusive(i)
-	case i.is(0xff200000, 0xd9200000): // tags
+	case i.Is(0xff200000, 0xd9200000): // tags
 		s.tags(i)
-	case i.is(0x3b200c00, 0x19000400): // cpy, set: all three count on
+	case i.Is(0x3b200c00, 0x19000400): // cpy, set: all three count on
 		s.set(i.rd(), value{})
 		s.set(i.rn(), value{})
 		s.set(i.rm(), value{})
-	case i.is(0x3f200000, 0x19000000): // ldapur, stlur
-		if i.field(22, 2) != 0 {
+	case i.Is(0x3f200000, 0x19000000): // ldapur, stlur
+		if i.Field(22, 2) != 0 {
 			s.set(i.rd(), value{})
 		}
-	case i.is(0xbe800000, 0x0c800000): // ld1 and its kind, with the address written back
+	case i.Is(0xbe800000, 0x0c800000): // ld1 and its kind, with the address written back
 		s.regs[i.rn()] = value{}
 	}
 }
 
 // pair applies ldp, stp and those without allocation.
 func (s *state) pair(i Inst) {
-	opc := i.field(30, 2)
+	opc := i.Field(30, 2)
 	a := access{load: i>>22&1 == 1, vector: i>>26&1 == 1, base: i.rn(), index: [...]int{atOffset, postIndex, atOffset,
-		preIndex}[i.field(23, 2)]}
+		preIndex}[i.Field(23, 2)]}
 	scale := int64(4)
 	switch {
 	case a.vector:
@@ -97,7 +97,7 @@ func (s *state) pair(i Inst) {
 	if a.width == 0 {
 		a.width = scale
 	}
-	a.n = i.signed(15, 7) * scale
+	a.n = i.Signed(15, 7) * scale
 	first, second := i.rd(), i.ra()
 	at := s.address(a)
 	s.move(a, first, at)
@@ -106,7 +106,7 @@ func (s *state) pair(i Inst) {
 
 // single applies ldr and str in all their forms, and the atomic ones.
 func (s *state) single(i Inst) {
-	opc, width := i.field(22, 2), int64(1)<<i.field(30, 2)
+	opc, width := i.Field(22, 2), int64(1)<<i.Field(30, 2)
 	a := access{load: opc != 0, vector: i>>26&1 == 1, width: width, base: i.rn()}
 	if a.vector {
 		a.load = opc&1 == 1
@@ -116,17 +116,17 @@ func (s *state) single(i Inst) {
 	}
 	switch {
 	case i>>24&1 == 1:
-		a.n = int64(i.field(10, 12)) * a.width
+		a.n = int64(i.Field(10, 12)) * a.width
 	case i>>21&1 == 0:
-		a.n = i.signed(12, 9)
-		a.index = [...]int{atOffset, postIndex, atOffset, preIndex}[i.field(10, 2)]
-	case i.field(10, 2) == 0b10:
+		a.n = i.Signed(12, 9)
+		a.index = [...]int{atOffset, postIndex, atOffset, preIndex}[i.Field(10, 2)]
+	case i.Field(10, 2) == 0b10:
 		a.indexed = true
-	case i.field(10, 2) == 0b00: // ldadd, swp, …
+	case i.Field(10, 2) == 0b00: // ldadd, swp, …
 		s.set(i.rd(), value{})
 		return
 	default: // ldraa, ldrab
-		a = access{load: true, width: 8, base: i.rn(), n: (i.signed(22, 1)<<9 | int64(i.field(12, 9))) * 8}
+		a = access{load: true, width: 8, base: i.rn(), n: (i.Signed(22, 1)<<9 | int64(i.Field(12, 9))) * 8}
 		if i>>11&1 == 1 {
 			a.index = preIndex
 		}
@@ -159,9 +159,9 @@ func (s *state) exclusive(i Inst) {
 
 // tags applies stg and its kind, which may write the address back, and ldg.
 func (s *state) tags(i Inst) {
-	switch i.field(10, 2) {
+	switch i.Field(10, 2) {
 	case 0b01, 0b11:
-		s.regs[i.rn()] = s.regs[i.rn()].plus(i.signed(12, 9) * 16)
+		s.regs[i.rn()] = s.regs[i.rn()].plus(i.Signed(12, 9) * 16)
 	case 0b00:
 		s.set(i.rd(), value{})
 	}

@@ -57,7 +57,7 @@ func matches(code []byte, start int, want []masked) bool {
 		return false
 	}
 	for i, w := range want {
-		if !Inst(binary.LittleEndian.Uint32(code[start+i*size:])).is(w.mask, w.code) {
+		if !Inst(binary.LittleEndian.Uint32(code[start+i*size:])).Is(w.mask, w.code) {
 			return false
 		}
 	}

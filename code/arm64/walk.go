@@ -174,7 +174,7 @@ func (w *walk) resume(pc uint64) bool {
 func (w *walk) marked() []uint64 {
 	places := []uint64{}
 	for at := w.Sweep[0] &^ (size - 1); at < w.Sweep[1] && w.left.Spend(decodeCost); at += size {
-		if i, ok := w.c.at(at); ok && i.is(0xffffffbf, 0xd503249f) {
+		if i, ok := w.c.at(at); ok && i.Is(0xffffffbf, 0xd503249f) {
 			places = append(places, at)
 		}
 	}
@@ -187,7 +187,7 @@ const probeLoop = 4
 
 // probe recognises that loop at its begin: inside it SP is another one in each round.
 func (w *walk) probe(pc uint64, i Inst, s *state) {
-	if !i.is(0xff8003ff, 0xd10003ff) { // sub sp, sp, #n
+	if !i.Is(0xff8003ff, 0xd10003ff) { // sub sp, sp, #n
 		return
 	}
 	compares := false
@@ -196,7 +196,7 @@ func (w *walk) probe(pc uint64, i Inst, s *state) {
 		switch {
 		case !ok:
 			return
-		case i.is(0xffe0ffff, 0xeb2063ff): // cmp sp, xM
+		case i.Is(0xffe0ffff, 0xeb2063ff): // cmp sp, xM
 			compares = true
 		case i.flow() == flowCond && compares && i.target(at) == pc:
 			s.regs[sp] = value{}

@@ -3,54 +3,46 @@ package emulate
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/fpstack/fpstack/code/arm64"
 )
 
 // ARM64 is as the AAPCS64 has it, 6.1.1. Register 31 of R is the stack pointer.
 var ARM64 = &ISA{step: (*Machine).stepARM64, arguments: []int{0, 1, 2, 3}, result: 0, sp: stackPointer, link: 30}
 
-const (
-	stackPointer = 31
-	wordSize     = 4 // bytes of an instruction
-)
+// stackPointer is the number of register 31 where that is the stack pointer.
+const stackPointer = 31
 
 // word is an instruction of arm64.
-type word uint32
+type word struct{ arm64.Inst }
 
-// field are n bits from low on.
-func (w word) field(low, n int) uint32 { return uint32(w) >> low & (1<<n - 1) }
+func (w word) bit(i uint) bool { return w.Field(i, 1) != 0 }
 
-// signed are n bits from low on, a number with a sign.
-func (w word) signed(low, n int) uint64 {
-	return uint64(int64(uint64(w.field(low, n))<<(64-n)) >> (64 - n))
-}
+// displacement is a number with a sign of n bits from low on.
+func (w word) displacement(low, n uint) uint64 { return uint64(w.Signed(low, n)) }
 
-func (w word) bit(i int) bool { return w>>i&1 != 0 }
-
-// is reports whether the bits of mask are those of value.
-func (w word) is(mask, value uint32) bool { return uint32(w)&mask == value }
-
-func (w word) rd() int { return int(w.field(0, 5)) }
-func (w word) rn() int { return int(w.field(5, 5)) }
-func (w word) rm() int { return int(w.field(16, 5)) }
-func (w word) ra() int { return int(w.field(10, 5)) }
+func (w word) rd() int { return int(w.Field(0, 5)) }
+func (w word) rn() int { return int(w.Field(5, 5)) }
+func (w word) rm() int { return int(w.Field(16, 5)) }
+func (w word) ra() int { return int(w.Field(10, 5)) }
 
 // size is that of the operands, by bit 31: 8 or 4 bytes.
-func (w word) size() int { return 4 << w.field(31, 1) }
+func (w word) size() int { return 4 << w.Field(31, 1) }
 
 // stepARM64 implements ISA.
 //
 // Source: Arm Architecture Reference Manual for A-profile, C4.1.
 func (m *Machine) stepARM64() (known bool, code []byte) {
 	code = m.Code(m.PC)
-	if len(code) < wordSize || m.PC%wordSize != 0 {
+	if len(code) < arm64.Size || m.PC%arm64.Size != 0 {
 		return false, nil
 	}
-	code = code[:wordSize]
-	w := word(binary.LittleEndian.Uint32(code))
-	m.next = m.PC + wordSize
-	switch w.field(25, 4) {
+	code = code[:arm64.Size]
+	w := word{arm64.Inst(binary.LittleEndian.Uint32(code))}
+	m.next = m.PC + arm64.Size
+	switch w.Field(25, 4) {
 	case 0x0:
-		if known = w.is(0xffff0000, 0); known { // udf
+		if known = w.Is(0xffff0000, 0); known { // udf
 			m.fail(ErrTrap)
 		}
 	case 0x8, 0x9:
@@ -137,9 +129,9 @@ func (m *Machine) condition(number uint32) bool {
 // immediate runs data processing with an immediate: C4.1.92.
 func (m *Machine) immediate(w word) bool {
 	size := w.size()
-	switch w.field(23, 3) {
+	switch w.Field(23, 3) {
 	case 0, 1: // adr, adrp
-		offset := w.signed(5, 19)<<2 | uint64(w.field(29, 2))
+		offset := w.displacement(5, 19)<<2 | uint64(w.Field(29, 2))
 		if w.bit(31) {
 			m.set(w.rd(), 8, m.PC&^0xfff+offset<<12)
 		} else {
@@ -147,7 +139,7 @@ func (m *Machine) immediate(w word) bool {
 		}
 		return true
 	case 2: // add, sub
-		v := uint64(w.field(10, 12)) << (12 * w.field(22, 1))
+		v := uint64(w.Field(10, 12)) << (12 * w.Field(22, 1))
 		v, carry := invert(v, w.bit(30))
 		v = m.sum(m.R[w.rn()], v, carry, size, w.bit(29))
 		if w.bit(29) {
@@ -157,12 +149,12 @@ func (m *Machine) immediate(w word) bool {
 		}
 		return true
 	case 4:
-		v, ok := bitmask(w.field(22, 1), w.field(10, 6), w.field(16, 6), size)
+		v, ok := bitmask(w.Field(22, 1), w.Field(10, 6), w.Field(16, 6), size)
 		if !ok {
 			return false
 		}
-		v = logical(w.field(29, 2), m.get(w.rn(), size), v)
-		if w.field(29, 2) == 3 {
+		v = logical(w.Field(29, 2), m.get(w.rn(), size), v)
+		if w.Field(29, 2) == 3 {
 			m.logicFlags(v, size)
 			m.set(w.rd(), size, v)
 		} else {
@@ -174,8 +166,8 @@ func (m *Machine) immediate(w word) bool {
 	case 6:
 		return m.bitfield(w, size)
 	case 7: // extr
-		shift := w.field(10, 6)
-		if !w.is(0x60200000, 0) || w.bit(22) != (size == 8) || int(shift) >= 8*size {
+		shift := w.Field(10, 6)
+		if !w.Is(0x60200000, 0) || w.bit(22) != (size == 8) || int(shift) >= 8*size {
 			return false
 		}
 		high, low := m.get(w.rn(), size), m.get(w.rm(), size)
@@ -221,12 +213,12 @@ func bitmask(n, imms, immr uint32, size int) (uint64, bool) {
 }
 
 func (m *Machine) moveWide(w word, size int) bool {
-	shift := 16 * w.field(21, 2)
+	shift := 16 * w.Field(21, 2)
 	if int(shift) >= 8*size {
 		return false
 	}
-	v := uint64(w.field(5, 16)) << shift
-	switch w.field(29, 2) {
+	v := uint64(w.Field(5, 16)) << shift
+	switch w.Field(29, 2) {
 	case 0:
 		v = ^v
 	case 2:
@@ -241,8 +233,8 @@ func (m *Machine) moveWide(w word, size int) bool {
 
 // bitfield runs sbfm, bfm and ubfm, which are also shifts and extensions.
 func (m *Machine) bitfield(w word, size int) bool {
-	r, s, width := w.field(16, 6), w.field(10, 6), uint32(8*size)
-	if w.bit(22) != (size == 8) || r >= width || s >= width || w.field(29, 2) == 3 {
+	r, s, width := w.Field(16, 6), w.Field(10, 6), uint32(8*size)
+	if w.bit(22) != (size == 8) || r >= width || s >= width || w.Field(29, 2) == 3 {
 		return false
 	}
 	from, to, n := r, uint32(0), s-r+1
@@ -254,7 +246,7 @@ func (m *Machine) bitfield(w word, size int) bool {
 		mask = 1<<n - 1
 	}
 	v := m.get(w.rn(), size) >> from & mask
-	switch w.field(29, 2) {
+	switch w.Field(29, 2) {
 	case 0: // signed
 		v = uint64(int64(v<<(64-n))>>(64-n)) << to
 	case 1: // what is around stays
@@ -268,41 +260,41 @@ func (m *Machine) bitfield(w word, size int) bool {
 
 // branch runs branches, hints, barriers, and reads of the thread pointer: C4.1.93.
 func (m *Machine) branch(w word) bool {
-	to := func(low, n int) uint64 { return m.PC + w.signed(low, n)<<2 }
+	to := func(low, n uint) uint64 { return m.PC + w.displacement(low, n)<<2 }
 	switch {
-	case w.is(0x7c000000, 0x14000000): // b, bl
+	case w.Is(0x7c000000, 0x14000000): // b, bl
 		if w.bit(31) {
 			m.R[30] = m.next
 			m.enter(to(0, 26), 0)
 		} else {
 			m.next = to(0, 26)
 		}
-	case w.is(0xff000010, 0x54000000): // b.cond
-		if m.condition(w.field(0, 4)) {
+	case w.Is(0xff000010, 0x54000000): // b.cond
+		if m.condition(w.Field(0, 4)) {
 			m.next = to(5, 19)
 		}
-	case w.is(0x7e000000, 0x34000000): // cbz, cbnz
+	case w.Is(0x7e000000, 0x34000000): // cbz, cbnz
 		if (m.get(w.rd(), w.size()) == 0) != w.bit(24) {
 			m.next = to(5, 19)
 		}
-	case w.is(0x7e000000, 0x36000000): // tbz, tbnz
-		if m.get(w.rd(), 8)>>(w.field(31, 1)<<5|w.field(19, 5))&1 == uint64(w.field(24, 1)) {
+	case w.Is(0x7e000000, 0x36000000): // tbz, tbnz
+		if m.get(w.rd(), 8)>>(w.Field(31, 1)<<5|w.Field(19, 5))&1 == uint64(w.Field(24, 1)) {
 			m.next = to(5, 14)
 		}
-	case w.is(0xfe000000, 0xd6000000):
+	case w.Is(0xfe000000, 0xd6000000):
 		return m.branchRegister(w)
-	case w.is(0xfffff01f, 0xd503201f): // hints: of pointer authentication, too, whose signatures there are none of
-		if w.is(0xffffffff, 0xd50320ff) { // xpaclri
+	case w.Is(0xfffff01f, 0xd503201f): // hints: of pointer authentication, too, whose signatures there are none of
+		if w.Is(0xffffffff, 0xd50320ff) { // xpaclri
 			m.R[30] = unsigned(m.R[30])
 		}
-	case w.is(0xfffff0ff, 0xd503309f), w.is(0xfffff0ff, 0xd50330bf), w.is(0xfffff0ff, 0xd50330df), // dsb, dmb, isb
-		w.is(0xfffff0ff, 0xd503305f): // clrex
-		m.reserved = w.field(5, 3) != 2 && m.reserved
-	case w.is(0xffffffe0, 0xd53bd040): // mrs tpidr_el0
+	case w.Is(0xfffff0ff, 0xd503309f), w.Is(0xfffff0ff, 0xd50330bf), w.Is(0xfffff0ff, 0xd50330df), // dsb, dmb, isb
+		w.Is(0xfffff0ff, 0xd503305f): // clrex
+		m.reserved = w.Field(5, 3) != 2 && m.reserved
+	case w.Is(0xffffffe0, 0xd53bd040): // mrs tpidr_el0
 		m.set(w.rd(), 8, m.TP)
-	case w.is(0xffe0001f, 0xd4000001):
+	case w.Is(0xffe0001f, 0xd4000001):
 		m.fail(ErrSystem)
-	case w.is(0xffe0001f, 0xd4200000): // brk
+	case w.Is(0xffe0001f, 0xd4200000): // brk
 		m.fail(ErrTrap)
 	default:
 		return false
@@ -315,12 +307,12 @@ func unsigned(a uint64) uint64 { return a & (1<<48 - 1) }
 
 // branchRegister runs br, blr and ret, those that authenticate, too.
 func (m *Machine) branchRegister(w word) bool {
-	n, kind := w.rn(), w.field(21, 2)
+	n, kind := w.rn(), w.Field(21, 2)
 	switch {
-	case w.is(0xff9ffc1f, 0xd61f0000): // br, blr, ret
-	case w.is(0xfffffbff, 0xd65f0bff): // retaa, retab
+	case w.Is(0xff9ffc1f, 0xd61f0000): // br, blr, ret
+	case w.Is(0xfffffbff, 0xd65f0bff): // retaa, retab
 		n = 30
-	case w.is(0xff9ff800, 0xd61f0800), w.is(0xfe9ff800, 0xd61f0800): // braa, blraa and so on
+	case w.Is(0xff9ff800, 0xd61f0800), w.Is(0xfe9ff800, 0xd61f0800): // braa, blraa and so on
 		if !w.bit(24) && w.rd() != 31 || kind > 1 {
 			return false
 		}

@@ -6,34 +6,34 @@ import "math/bits"
 func (m *Machine) registers(w word) bool {
 	size := w.size()
 	switch {
-	case w.is(0x1f000000, 0x0a000000): // logical
-		shift := w.field(10, 6)
+	case w.Is(0x1f000000, 0x0a000000): // logical
+		shift := w.Field(10, 6)
 		if int(shift) >= 8*size {
 			return false
 		}
-		v := shifted(m.get(w.rm(), size), w.field(22, 2), shift, size)
+		v := shifted(m.get(w.rm(), size), w.Field(22, 2), shift, size)
 		if w.bit(21) {
 			v = ^v
 		}
-		v = logical(w.field(29, 2), m.get(w.rn(), size), v)
-		if w.field(29, 2) == 3 {
+		v = logical(w.Field(29, 2), m.get(w.rn(), size), v)
+		if w.Field(29, 2) == 3 {
 			m.logicFlags(v, size)
 		}
 		m.set(w.rd(), size, v)
 		return true
-	case w.is(0x1f200000, 0x0b000000): // add, sub
-		kind, shift := w.field(22, 2), w.field(10, 6)
+	case w.Is(0x1f200000, 0x0b000000): // add, sub
+		kind, shift := w.Field(22, 2), w.Field(10, 6)
 		if kind == 3 || int(shift) >= 8*size {
 			return false
 		}
 		v, carry := invert(shifted(m.get(w.rm(), size), kind, shift, size), w.bit(30))
 		m.set(w.rd(), size, m.sum(m.get(w.rn(), size), v, carry, size, w.bit(29)))
 		return true
-	case w.is(0x1fe00000, 0x0b200000): // with an extended register
-		if w.field(10, 3) > 4 {
+	case w.Is(0x1fe00000, 0x0b200000): // with an extended register
+		if w.Field(10, 3) > 4 {
 			return false
 		}
-		v, carry := invert(extended(m.get(w.rm(), 8), w.field(13, 3))<<w.field(10, 3), w.bit(30))
+		v, carry := invert(extended(m.get(w.rm(), 8), w.Field(13, 3))<<w.Field(10, 3), w.bit(30))
 		v = m.sum(m.R[w.rn()], v, carry, size, w.bit(29))
 		if w.bit(29) {
 			m.set(w.rd(), size, v)
@@ -41,20 +41,20 @@ func (m *Machine) registers(w word) bool {
 			m.setEither(w.rd(), size, v)
 		}
 		return true
-	case w.is(0x1fe0fc00, 0x1a000000): // adc, sbc
+	case w.Is(0x1fe0fc00, 0x1a000000): // adc, sbc
 		v, _ := invert(m.get(w.rm(), size), w.bit(30))
 		m.set(w.rd(), size, m.sum(m.get(w.rn(), size), v, bit(m.Flags.Carry), size, w.bit(29)))
 		return true
-	case w.is(0x3fe00410, 0x3a400000):
+	case w.Is(0x3fe00410, 0x3a400000):
 		return m.compareIf(w, size)
-	case w.is(0x3fe00800, 0x1a800000):
+	case w.Is(0x3fe00800, 0x1a800000):
 		m.selectIf(w, size)
 		return true
-	case w.is(0x7fe00000, 0x1ac00000):
+	case w.Is(0x7fe00000, 0x1ac00000):
 		return m.twoSources(w, size)
-	case w.is(0x7fff0000, 0x5ac00000):
+	case w.Is(0x7fff0000, 0x5ac00000):
 		return m.oneSource(w, size)
-	case w.is(0x7f000000, 0x1b000000):
+	case w.Is(0x7f000000, 0x1b000000):
 		return m.threeSources(w, size)
 	}
 	return false
@@ -76,14 +76,14 @@ func shifted(v uint64, kind, by uint32, size int) uint64 {
 
 // compareIf runs ccmp and ccmn.
 func (m *Machine) compareIf(w word, size int) bool {
-	if !m.condition(w.field(12, 4)) {
-		f := w.field(0, 4)
+	if !m.condition(w.Field(12, 4)) {
+		f := w.Field(0, 4)
 		m.Flags = Flags{Sign: f&8 != 0, Zero: f&4 != 0, Carry: f&2 != 0, Overflow: f&1 != 0}
 		return true
 	}
 	v := m.get(w.rm(), size)
 	if w.bit(11) {
-		v = uint64(w.field(16, 5))
+		v = uint64(w.Field(16, 5))
 	}
 	v, carry := invert(v, w.bit(30))
 	m.sum(m.get(w.rn(), size), v, carry, size, true)
@@ -93,7 +93,7 @@ func (m *Machine) compareIf(w word, size int) bool {
 // selectIf runs csel, csinc, csinv and csneg.
 func (m *Machine) selectIf(w word, size int) {
 	v := m.get(w.rn(), size)
-	if !m.condition(w.field(12, 4)) {
+	if !m.condition(w.Field(12, 4)) {
 		if v = m.get(w.rm(), size); w.bit(30) {
 			v = ^v
 		}
@@ -106,7 +106,7 @@ func (m *Machine) selectIf(w word, size int) {
 
 func (m *Machine) twoSources(w word, size int) bool {
 	a, b, v := m.get(w.rn(), size), m.get(w.rm(), size), uint64(0)
-	switch number := w.field(10, 6); number {
+	switch number := w.Field(10, 6); number {
 	case 2: // udiv: 0 by 0
 		if b != 0 {
 			v = a / b
@@ -128,7 +128,7 @@ func (m *Machine) twoSources(w word, size int) bool {
 
 func (m *Machine) oneSource(w word, size int) bool {
 	v := m.get(w.rn(), size)
-	switch w.field(10, 6) {
+	switch w.Field(10, 6) {
 	case 0: // rbit
 		v = bits.Reverse64(v) >> (64 - 8*size)
 	case 1: // rev16
@@ -160,7 +160,7 @@ func leadingSigns(v uint64, size int) uint64 {
 func (m *Machine) threeSources(w word, size int) bool {
 	a, b, c := m.get(w.rn(), size), m.get(w.rm(), size), m.get(w.ra(), size)
 	var v uint64
-	switch kind, minus := w.field(21, 3), w.bit(15); {
+	switch kind, minus := w.Field(21, 3), w.bit(15); {
 	case kind == 0:
 		if v = a * b; minus {
 			v = -v

@@ -8,21 +8,21 @@ type loaded struct{ at, value uint64 }
 // memory runs loads and stores: C4.1.94.
 func (m *Machine) memory(w word) bool {
 	switch {
-	case w.is(0x3f000000, 0x08000000):
+	case w.Is(0x3f000000, 0x08000000):
 		return m.exclusive(w)
-	case w.is(0x3b000000, 0x18000000):
+	case w.Is(0x3b000000, 0x18000000):
 		return m.literal(w)
-	case w.is(0x3a000000, 0x28000000):
+	case w.Is(0x3a000000, 0x28000000):
 		return m.pair(w)
-	case w.is(0x3b200c00, 0x38200000):
+	case w.Is(0x3b200c00, 0x38200000):
 		return m.atomicMemory(w)
-	case w.is(0x3a000000, 0x38000000):
+	case w.Is(0x3a000000, 0x38000000):
 		return m.single(w)
-	case w.is(0x3f200c00, 0x19000000):
+	case w.Is(0x3f200c00, 0x19000000):
 		return m.ordered(w)
-	case w.is(0xbfa00000, 0x0c000000), w.is(0xbf800000, 0x0c800000):
+	case w.Is(0xbfa00000, 0x0c000000), w.Is(0xbf800000, 0x0c800000):
 		return m.structures(w)
-	case w.is(0xbfe0f000, 0x0d40c000), w.is(0xbfe0f000, 0x0dc0c000):
+	case w.Is(0xbfe0f000, 0x0d40c000), w.Is(0xbfe0f000, 0x0dc0c000):
 		return m.replicate(w)
 	}
 	return false
@@ -71,7 +71,7 @@ func (m *Machine) storeVector(t int, a uint64, size int) {
 
 // exclusive runs loads and stores that are exclusive or ordered, and compare and swap.
 func (m *Machine) exclusive(w word) bool {
-	size, a, t, other := 1<<w.field(30, 2), m.R[w.rn()], w.rd(), w.ra()
+	size, a, t, other := 1<<w.Field(30, 2), m.R[w.rn()], w.rd(), w.ra()
 	isLoad, two := w.bit(22), w.bit(21)
 	switch {
 	case w.bit(23) && !two: // ldar, stlr
@@ -124,7 +124,7 @@ func (m *Machine) exclusive(w word) bool {
 
 // swapPair runs casp.
 func (m *Machine) swapPair(w word) bool {
-	size, a, s, t := 4<<w.field(30, 1), m.R[w.rn()], w.rm(), w.rd()
+	size, a, s, t := 4<<w.Field(30, 1), m.R[w.rn()], w.rm(), w.rd()
 	if w.ra() != 31 || s%2 != 0 || t%2 != 0 || s == 30 || t == 30 {
 		return false
 	}
@@ -141,7 +141,7 @@ func (m *Machine) swapPair(w word) bool {
 
 // literal runs loads of what is near to the code.
 func (m *Machine) literal(w word) bool {
-	a, kind := m.PC+w.signed(5, 19)<<2, w.field(30, 2)
+	a, kind := m.PC+w.displacement(5, 19)<<2, w.Field(30, 2)
 	switch {
 	case w.bit(26) && kind < 3:
 		m.touch(a)
@@ -158,7 +158,7 @@ func (m *Machine) literal(w word) bool {
 
 // pair runs loads and stores of two registers.
 func (m *Machine) pair(w word) bool {
-	kind, vector, mode, isLoad := w.field(30, 2), w.bit(26), w.field(23, 2), w.bit(22)
+	kind, vector, mode, isLoad := w.Field(30, 2), w.bit(26), w.Field(23, 2), w.bit(22)
 	size := 4 << (kind >> 1)
 	if vector {
 		size = 4 << kind
@@ -171,7 +171,7 @@ func (m *Machine) pair(w word) bool {
 	if isLoad && t == u || !vector && mode&1 != 0 && n != stackPointer && (t == n || u == n) {
 		return false // it may be anything
 	}
-	base, offset := m.R[n], w.signed(15, 7)*uint64(size)
+	base, offset := m.R[n], w.displacement(15, 7)*uint64(size)
 	a := base
 	if mode != 1 {
 		a += offset
@@ -200,7 +200,7 @@ func (m *Machine) pair(w word) bool {
 
 // single runs loads and stores of one register.
 func (m *Machine) single(w word) bool {
-	size, n := 1<<w.field(30, 2), w.rn()
+	size, n := 1<<w.Field(30, 2), w.rn()
 	if w.bit(26) {
 		if w.bit(23) {
 			size *= 16
@@ -213,22 +213,22 @@ func (m *Machine) single(w word) bool {
 	a, after := base, base
 	switch {
 	case w.bit(24):
-		a += uint64(w.field(10, 12)) * uint64(size)
+		a += uint64(w.Field(10, 12)) * uint64(size)
 		after = base
-	case w.is(0x00200c00, 0x00200800):
+	case w.Is(0x00200c00, 0x00200800):
 		offset, ok := m.offset(w, size)
 		if !ok {
 			return false
 		}
 		a += offset
-	case w.bit(21), w.bit(26) && w.field(10, 2) == 2:
+	case w.bit(21), w.bit(26) && w.Field(10, 2) == 2:
 		return false
 	default:
-		offset := w.signed(12, 9)
-		if w.field(10, 2) != 1 { // post-indexed
+		offset := w.displacement(12, 9)
+		if w.Field(10, 2) != 1 { // post-indexed
 			a += offset
 		}
-		if w.field(10, 2)&1 != 0 {
+		if w.Field(10, 2)&1 != 0 {
 			after = base + offset
 		}
 	}
@@ -246,7 +246,7 @@ func (m *Machine) single(w word) bool {
 
 // offset is the operand of a load or store that is a register, extended and shifted.
 func (m *Machine) offset(w word, size int) (uint64, bool) {
-	option := w.field(13, 3)
+	option := w.Field(13, 3)
 	if option&2 == 0 {
 		return 0, false
 	}
@@ -268,7 +268,7 @@ func extended(v uint64, option uint32) uint64 {
 
 // transfer is the load or store of one register.
 func (m *Machine) transfer(w word, a uint64, size int) bool {
-	t, kind := w.rd(), w.field(22, 2)
+	t, kind := w.rd(), w.Field(22, 2)
 	if w.bit(26) {
 		m.touch(a)
 		if kind&1 != 0 {
@@ -286,7 +286,7 @@ func (m *Machine) transfer(w word, a uint64, size int) bool {
 		m.touch(a)
 		m.loadInto(t, a, size, 8, false)
 	case size == 8: // prfm
-		return kind == 2 && (w.bit(24) || w.bit(21) || w.field(10, 2) == 0)
+		return kind == 2 && (w.bit(24) || w.bit(21) || w.Field(10, 2) == 0)
 	case size == 4 && kind == 3:
 		return false
 	default:
@@ -298,26 +298,26 @@ func (m *Machine) transfer(w word, a uint64, size int) bool {
 
 // ordered runs ldapur and stlur.
 func (m *Machine) ordered(w word) bool {
-	if w.bit(26) || w.bit(24) && w.field(30, 2) == 3 && w.bit(23) {
+	if w.bit(26) || w.bit(24) && w.Field(30, 2) == 3 && w.bit(23) {
 		return false
 	}
-	size, kind := 1<<w.field(30, 2), w.field(22, 2)
+	size, kind := 1<<w.Field(30, 2), w.Field(22, 2)
 	if size == 8 && kind > 1 || size == 4 && kind == 3 {
 		return false
 	}
-	a := m.R[w.rn()] + w.signed(12, 9)
+	a := m.R[w.rn()] + w.displacement(12, 9)
 	m.touchAligned(a, size, false)
 	return m.transfer(w, a, size)
 }
 
 // atomicMemory runs operations of memory as ARMv8.1 has them, and ldapr.
 func (m *Machine) atomicMemory(w word) bool {
-	size, a, number := 1<<w.field(30, 2), m.R[w.rn()], w.field(12, 4)
+	size, a, number := 1<<w.Field(30, 2), m.R[w.rn()], w.Field(12, 4)
 	if w.bit(26) {
 		return false
 	}
 	if number == 12 { // ldapr
-		if w.field(22, 2) != 2 || w.rm() != 31 {
+		if w.Field(22, 2) != 2 || w.rm() != 31 {
 			return false
 		}
 		m.touchAligned(a, size, false)
@@ -365,11 +365,11 @@ func combine(number uint32, was, v uint64, size int) uint64 {
 
 // structures runs ld1 and st1 of one to four whole vectors.
 func (m *Machine) structures(w word) bool {
-	number := map[uint32]int{7: 1, 10: 2, 6: 3, 2: 4}[w.field(12, 4)]
+	number := map[uint32]int{7: 1, 10: 2, 6: 3, 2: 4}[w.Field(12, 4)]
 	if number == 0 {
 		return false
 	}
-	size := 8 << w.field(30, 1)
+	size := 8 << w.Field(30, 1)
 	a := m.R[w.rn()]
 	m.touch(a)
 	for i := range number {
@@ -385,11 +385,11 @@ func (m *Machine) structures(w word) bool {
 
 // replicate runs ld1r.
 func (m *Machine) replicate(w word) bool {
-	size, a := 1<<w.field(10, 2), m.R[w.rn()]
+	size, a := 1<<w.Field(10, 2), m.R[w.rn()]
 	m.touch(a)
 	v := m.load(a, size)
 	if m.fault == nil {
-		m.X[w.rd()] = spread(v, size, 8<<w.field(30, 1))
+		m.X[w.rd()] = spread(v, size, 8<<w.Field(30, 1))
 	}
 	return m.advance(w, uint64(size))
 }

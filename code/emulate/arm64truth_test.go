@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/fpstack/fpstack/code/arm64"
 )
 
 // Where the parts of a state of arm64 are, and of what code keeps of its caller.
@@ -183,7 +185,7 @@ func compareARM64(t *testing.T, in uint32, free int, m *Machine, state, memory [
 
 // unused is a register that no field of an instruction names.
 func unused(in uint32) int {
-	w := word(in)
+	w := word{arm64.Inst(in)}
 	for n := 11; ; n++ { // not 9 and 10, which the code around needs
 		if n != w.rd() && n != w.rn() && n != w.rm() && n != w.ra() && n != w.rm()+1 && n != w.rd()+1 {
 			return n
@@ -207,7 +209,7 @@ func armCode(t *testing.T) (out []uint32) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for ; len(text) >= wordSize; text = text[wordSize:] {
+			for ; len(text) >= arm64.Size; text = text[arm64.Size:] {
 				if in := binary.LittleEndian.Uint32(text); !seen[in] {
 					seen[in] = true
 					out = append(out, in)
@@ -266,11 +268,12 @@ func TestTruthARM64(t *testing.T) {
 			}
 			continue
 		}
-		if m.PC != codeAt+wordSize || word(in).is(0xffffffe0, 0xd53bd040) || word(in).is(0x9f000000, 0x10000000) ||
-			word(in).is(0x9f000000, 0x90000000) || word(in).is(0xfc000000, 0x94000000) {
-			continue // it goes elsewhere, or tells where it is
+		i := arm64.Inst(in)
+		if m.PC != codeAt+arm64.Size || i.Is(0xffffffe0, 0xd53bd040) || i.Is(0x1f000000, 0x10000000) ||
+			i.Is(0xfc000000, 0x94000000) {
+			continue // it goes elsewhere, or tells where it or the thread is
 		}
-		if m.reserved || word(in).is(0x3fe00000, 0x08000000) { // of a pair, which is run together
+		if m.reserved || i.Is(0x3fe00000, 0x08000000) { // one of a pair
 			continue
 		}
 		if !bytes.Equal(memory, before) {

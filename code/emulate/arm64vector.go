@@ -34,39 +34,39 @@ func lanes(width, size int, f func(i int) uint64) (v Vector) {
 
 // simd runs instructions of vectors: C4.1.96.
 func (m *Machine) simd(w word) bool {
-	wide, size := 8<<w.field(30, 1), 1<<w.field(22, 2)
+	wide, size := 8<<w.Field(30, 1), 1<<w.Field(22, 2)
 	switch {
-	case w.is(0x9ff80400, 0x0f000400):
+	case w.Is(0x9ff80400, 0x0f000400):
 		return m.modifiedImmediate(w, wide)
-	case w.is(0x9f800400, 0x0f000400):
+	case w.Is(0x9f800400, 0x0f000400):
 		return m.shiftImmediate(w, wide)
-	case w.is(0xdf800400, 0x5f000400): // of one element of 8 bytes
+	case w.Is(0xdf800400, 0x5f000400): // of one element of 8 bytes
 		return w.bit(22) && m.shiftImmediate(w, 8)
-	case w.is(0x9fe08400, 0x0e000400):
+	case w.Is(0x9fe08400, 0x0e000400):
 		return m.copyElement(w, wide)
-	case w.is(0xffe0fc00, 0x5e000400): // an element alone
-		size, i, ok := element(w.field(16, 5))
+	case w.Is(0xffe0fc00, 0x5e000400): // an element alone
+		size, i, ok := element(w.Field(16, 5))
 		if ok {
 			m.X[w.rd()] = Vector{m.X[w.rn()].lane(i, size)}
 		}
 		return ok
-	case w.is(0x9f200400, 0x0e200400):
+	case w.Is(0x9f200400, 0x0e200400):
 		return (size < 8 || wide == 16) && m.threeSame(w, size, wide)
-	case w.is(0xdf200400, 0x5e200400):
-		return size == 8 && m.threeSame(w, size, 8) && !w.is(0xf800, 0x1800) && !w.is(0xf800, 0xb800)
-	case w.is(0x9f3e0c00, 0x0e200800):
+	case w.Is(0xdf200400, 0x5e200400):
+		return size == 8 && m.threeSame(w, size, 8) && !w.Is(0xf800, 0x1800) && !w.Is(0xf800, 0xb800)
+	case w.Is(0x9f3e0c00, 0x0e200800):
 		return m.twoMisc(w, size, wide)
-	case w.is(0xdf3e0c00, 0x5e200800):
-		number := w.field(12, 5)
+	case w.Is(0xdf3e0c00, 0x5e200800):
+		number := w.Field(12, 5)
 		return size == 8 && number >= 8 && number <= 11 && m.twoMisc(w, size, 8)
-	case w.is(0x9f3e0c00, 0x0e300800):
+	case w.Is(0x9f3e0c00, 0x0e300800):
 		return m.acrossLanes(w, size, wide)
-	case w.is(0xfffffc00, 0x5ef1b800): // addp of two
+	case w.Is(0xfffffc00, 0x5ef1b800): // addp of two
 		v := m.X[w.rn()]
 		m.X[w.rd()] = Vector{v[0] + v[1]}
 		return true
-	case w.is(0xbfe08400, 0x2e000000): // ext
-		i := int(w.field(11, 4))
+	case w.Is(0xbfe08400, 0x2e000000): // ext
+		i := int(w.Field(11, 4))
 		if i >= wide {
 			return false
 		}
@@ -78,9 +78,9 @@ func (m *Machine) simd(w word) bool {
 			return b.lane(n+i-wide, 1)
 		})
 		return true
-	case w.is(0xbf208c00, 0x0e000800):
+	case w.Is(0xbf208c00, 0x0e000800):
 		return (size < 8 || wide == 16) && m.permute(w, size, wide)
-	case w.is(0xbfe0fc00, 0x0e000000): // tbl of one
+	case w.Is(0xbfe0fc00, 0x0e000000): // tbl of one
 		a, b := m.X[w.rn()], m.X[w.rm()]
 		m.X[w.rd()] = lanes(wide, 1, func(n int) uint64 {
 			if i := b.lane(n, 1); i < 16 {
@@ -96,7 +96,7 @@ func (m *Machine) simd(w word) bool {
 // moveBetween runs fmov without a conversion: between registers, and of vectors.
 func (m *Machine) moveBetween(w word) bool {
 	d, n := w.rd(), w.rn()
-	switch w &^ 0x3ff {
+	switch w.Inst &^ 0x3ff {
 	case 0x1e260000:
 		m.set(d, 4, m.X[n][0])
 	case 0x9e660000:
@@ -121,7 +121,7 @@ func (m *Machine) moveBetween(w word) bool {
 
 // modifiedImmediate runs movi, mvni, and orr and bic of an immediate: AdvSIMDExpandImm.
 func (m *Machine) modifiedImmediate(w word, wide int) bool {
-	v, kind, invert := uint64(w.field(16, 3)<<5|w.field(5, 5)), w.field(12, 4), w.bit(29)
+	v, kind, invert := uint64(w.Field(16, 3)<<5|w.Field(5, 5)), w.Field(12, 4), w.bit(29)
 	size := 4
 	switch {
 	case w.bit(11):
@@ -183,8 +183,8 @@ func element(b uint32) (size, i int, ok bool) {
 
 // copyElement runs dup, ins, umov and smov.
 func (m *Machine) copyElement(w word, wide int) bool {
-	size, i, ok := element(w.field(16, 5))
-	d, n, number := w.rd(), w.rn(), w.field(11, 4)
+	size, i, ok := element(w.Field(16, 5))
+	d, n, number := w.rd(), w.rn(), w.Field(11, 4)
 	if !ok {
 		return false
 	}
@@ -232,9 +232,9 @@ func truth(is bool) uint64 { return -bit(is) }
 
 // threeSame runs what makes each element out of two in the same place.
 func (m *Machine) threeSame(w word, size, wide int) bool {
-	a, b, old, number, u := m.X[w.rn()], m.X[w.rm()], m.X[w.rd()], w.field(11, 5), w.bit(29)
+	a, b, old, number, u := m.X[w.rn()], m.X[w.rm()], m.X[w.rd()], w.Field(11, 5), w.bit(29)
 	if number == 3 {
-		m.X[w.rd()] = lanes(wide, 8, func(i int) uint64 { return bitwise(w.field(22, 2), u, a[i], b[i], old[i]) })
+		m.X[w.rd()] = lanes(wide, 8, func(i int) uint64 { return bitwise(w.Field(22, 2), u, a[i], b[i], old[i]) })
 		return true
 	}
 	var f func(x, y uint64) uint64
@@ -311,7 +311,7 @@ func bitwise(number uint32, u bool, a, b, old uint64) uint64 {
 
 // twoMisc runs what makes each element out of one.
 func (m *Machine) twoMisc(w word, size, wide int) bool {
-	a, d, number, u := m.X[w.rn()], w.rd(), w.field(12, 5), w.bit(29)
+	a, d, number, u := m.X[w.rn()], w.rd(), w.Field(12, 5), w.bit(29)
 	signed := func(x uint64) int64 { return int64(extend(x, size)) }
 	var f func(x uint64) uint64
 	if size == 8 && wide != 16 && number > 2 && !w.bit(28) {
@@ -383,7 +383,7 @@ func (m *Machine) narrow(d int, low Vector, wide int) {
 
 // acrossLanes runs addv, uaddlv, saddlv, umaxv and so on.
 func (m *Machine) acrossLanes(w word, size, wide int) bool {
-	a, number, u := m.X[w.rn()], w.field(12, 5), w.bit(29)
+	a, number, u := m.X[w.rn()], w.Field(12, 5), w.bit(29)
 	if size == 8 || size == 4 && wide == 8 {
 		return false
 	}
@@ -419,7 +419,7 @@ func (m *Machine) acrossLanes(w word, size, wide int) bool {
 // shiftImmediate runs shl, sshr, ushr, ssra, usra, sri, sli, shrn, and sshll and ushll.
 func (m *Machine) shiftImmediate(w word, wide int) bool {
 	a, old, d := m.X[w.rn()], m.X[w.rd()], w.rd()
-	immediate, number, u, single := w.field(16, 7), w.field(11, 5), w.bit(29), w.bit(28)
+	immediate, number, u, single := w.Field(16, 7), w.Field(11, 5), w.bit(29), w.bit(28)
 	if immediate < 8 {
 		return false
 	}
@@ -475,7 +475,7 @@ func (m *Machine) shiftImmediate(w word, wide int) bool {
 
 // permute runs uzp, trn and zip.
 func (m *Machine) permute(w word, size, wide int) bool {
-	a, b, number := m.X[w.rn()], m.X[w.rm()], w.field(12, 3)
+	a, b, number := m.X[w.rn()], m.X[w.rm()], w.Field(12, 3)
 	n := wide / size
 	both := func(i int) uint64 {
 		if i < n {

@@ -1,6 +1,7 @@
 package coroutine
 
 import (
+	"github.com/fpstack/fpstack/code/arm64"
 	"github.com/fpstack/fpstack/code/emulate"
 	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/mem"
@@ -13,40 +14,31 @@ var onARM64 = port{isa: emulate.ARM64, first: regs.ARM64X0, last: regs.ARM64LR, 
 // keptOnARM64 implements port. Source: AAPCS64, 6.1.1.
 func keptOnARM64(r regs.Reg) bool { return r >= regs.ARM64X0+19 }
 
-// instructionSize is that of an instruction of arm64, bytes.
-const instructionSize = 4
-
-// bits are n bits of an instruction, from low on.
-func bits(in uint32, low, n int) uint32 { return in >> low & (1<<n - 1) }
-
-// signed is a number with a sign of n bits.
-func signed(v uint32, n int) int64 { return int64(int32(v<<(32-n)) >> (32 - n)) }
-
 // readARM64 implements port. Source: Arm Architecture Reference Manual for A-profile, C6.2.
 func readARM64(index field) reader {
 	var constants [32]int64 // of registers, where a constant was put into one; 31 is 0
 	return func(code []byte, pc mem.Addr) (out instruction, ok bool) {
-		if len(code) < instructionSize {
+		if len(code) < arm64.Size {
 			return out, false
 		}
-		in := order.Uint32(code)
-		out.size = instructionSize
-		to, from := bits(in, 0, 5), bits(in, 16, 5)
+		in := arm64.Inst(order.Uint32(code))
+		out.size = arm64.Size
+		to, from := in.Field(0, 5), in.Field(16, 5)
 		switch {
 		case in>>26 == 0x25: // bl
-			out.called = pc + mem.Addr(signed(bits(in, 0, 26), 26)*instructionSize)
+			out.called = pc + mem.Addr(in.Signed(0, 26)*arm64.Size)
 		case to == 31:
-		case in&0x7f800000 == 0x52800000: // mov
-			constants[to] = int64(bits(in, 5, 16)) << (16 * bits(in, 21, 2))
-		case in&0x7f800000 == 0x12800000:
-			constants[to] = ^(int64(bits(in, 5, 16)) << (16 * bits(in, 21, 2)))
-		case in&0x7fe0ffe0 == 0x2a0003e0: // of another register
+		case in.Is(0x7f800000, 0x52800000): // mov
+			constants[to] = int64(in.Field(5, 16)) << (16 * in.Field(21, 2))
+		case in.Is(0x7f800000, 0x12800000):
+			constants[to] = ^(int64(in.Field(5, 16)) << (16 * in.Field(21, 2)))
+		case in.Is(0x7fe0ffe0, 0x2a0003e0): // of another register
 			constants[to] = constants[from]
 		}
 		// b, br, ret
-		out.leaves = in>>26 == 0x05 || in&0xff9ff000 == 0xd61f0000
-		if size := 1 << (in >> 30); in&0x3fc00000 == 0x39000000 && size >= index.size && // str, strh, strb
-			int64(bits(in, 10, 12))*int64(size) == index.offset {
+		out.leaves = in>>26 == 0x05 || in.Is(0xff9ff000, 0xd61f0000)
+		if size := 1 << (in >> 30); in.Is(0x3fc00000, 0x39000000) && size >= index.size && // str, strh, strb
+			int64(in.Field(10, 12))*int64(size) == index.offset {
 			out.value, out.stores = constants[to], true
 		}
 		return out, true
@@ -55,21 +47,21 @@ func readARM64(index field) reader {
 
 // takenOnARM64 implements port: a page of code and what is added to it, one near the other.
 func takenOnARM64(code []byte, at module.Vaddr, starts map[module.Vaddr]module.Vaddr) (out []taken) {
-	const near = 16 * instructionSize
+	const near = 16 * arm64.Size
 	var pages [32]struct{ at, page module.Vaddr }
-	for ; len(code) >= instructionSize && len(out) < maxTaken; code, at = code[instructionSize:], at+instructionSize {
-		in := order.Uint32(code)
-		to, from := bits(in, 0, 5), bits(in, 5, 5)
-		offset := signed(bits(in, 5, 19)<<2|bits(in, 29, 2), 21)
+	for ; len(code) >= arm64.Size && len(out) < maxTaken; code, at = code[arm64.Size:], at+arm64.Size {
+		in := arm64.Inst(order.Uint32(code))
+		to, from := in.Field(0, 5), in.Field(5, 5)
+		offset := in.Signed(5, 19)<<2 | int64(in.Field(29, 2))
 		var f module.Vaddr
 		switch page := &pages[from]; {
-		case in&0x9f000000 == 0x90000000: // adrp
+		case in.Is(0x9f000000, 0x90000000): // adrp
 			pages[to].at, pages[to].page = at, at&^0xfff+module.Vaddr(offset<<12)
 			continue
-		case in&0x9f000000 == 0x10000000: // adr
+		case in.Is(0x9f000000, 0x10000000): // adr
 			f = at + module.Vaddr(offset)
-		case in&0xffc00000 == 0x91000000 && page.at != 0 && at-page.at <= near: // add
-			f = page.page + module.Vaddr(bits(in, 10, 12))
+		case in.Is(0xffc00000, 0x91000000) && page.at != 0 && at-page.at <= near: // add
+			f = page.page + module.Vaddr(in.Field(10, 12))
 		default:
 			continue
 		}

@@ -3,6 +3,7 @@ package tokio
 import (
 	"debug/elf"
 
+	"github.com/fpstack/fpstack/code/arm64"
 	"github.com/fpstack/fpstack/code/emulate"
 	"github.com/fpstack/fpstack/code/x86"
 	"github.com/fpstack/fpstack/mem"
@@ -37,13 +38,12 @@ func callOnAMD64(code []byte, pc mem.Addr) (size int, to mem.Addr) {
 }
 
 func callOnARM64(code []byte, pc mem.Addr) (size int, to mem.Addr) {
-	const length, bl = 4, 0x25
-	if len(code) < length {
+	if len(code) < arm64.Size {
 		return 0, 0
 	}
-	in := order.Uint32(code)
-	if in>>26 != bl {
-		return length, 0
+	in := arm64.Inst(order.Uint32(code))
+	if !in.Is(0xfc000000, 0x94000000) { // bl
+		return arm64.Size, 0
 	}
-	return length, pc + mem.Addr(int64(int32(in<<6)>>6)*length)
+	return arm64.Size, pc + mem.Addr(in.Signed(0, 26)*arm64.Size)
 }
