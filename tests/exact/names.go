@@ -4,6 +4,7 @@ package exact
 
 import (
 	"debug/elf"
+	"debug/gosym"
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
@@ -15,8 +16,8 @@ import (
 )
 
 // names gives functions to addresses, for reports and for the list of known misses. It reads
-// ELF by debug/elf and the debug file that the build id names, so that it is independent of
-// the code under test.
+// ELF by debug/elf, the debug file that the build id names, and by debug/gosym what Go keeps, so
+// that it is independent of the code under test.
 type names map[string]*objectNames
 
 type objectNames struct {
@@ -96,6 +97,9 @@ func readNames(path string) *objectNames {
 			}
 		}
 	}
+	if len(o.symbols) == 0 {
+		o.addGo(f)
+	}
 	slices.SortStableFunc(o.symbols, func(a, b elf.Symbol) int {
 		if a.Value != b.Value {
 			if a.Value < b.Value {
@@ -118,5 +122,25 @@ func (o *objectNames) add(f *elf.File) {
 				o.symbols = append(o.symbols, s)
 			}
 		}
+	}
+}
+
+// addGo adds the functions of a Go program without symbols, which its runtime has a table of.
+func (o *objectNames) addGo(f *elf.File) {
+	table, text := f.Section(".gopclntab"), f.Section(".text")
+	if table == nil || text == nil {
+		return
+	}
+	data, err := table.Data()
+	if err != nil {
+		return
+	}
+	names, err := gosym.NewTable(nil, gosym.NewLineTable(data, text.Addr))
+	if err != nil {
+		return
+	}
+	for i := range names.Funcs {
+		fn := &names.Funcs[i]
+		o.symbols = append(o.symbols, elf.Symbol{Name: fn.Name, Value: fn.Entry, Size: fn.End - fn.Entry})
 	}
 }

@@ -16,6 +16,12 @@ package main
 // asm(".text\n.weak lost\n.type lost, @function\nlost:\n"
 //     "mov %rsp, kept(%rip)\n sub %rsi, %rsp\n and $-16, %rsp\n xor %ebp, %ebp\n xor %ebx, %ebx\n"
 //     "call *%rdi\n mov kept(%rip), %rsp\n ret\n.size lost, .-lost\n.bss\nkept: .quad 0\n.text\n");
+// #elif defined __aarch64__
+// void lost(void (*f)(void), long n);
+// asm(".text\n.weak lost\n.type lost, %function\nlost:\n"
+//     "adrp x9, kept\n add x9, x9, :lo12:kept\n mov x10, sp\n stp x10, x30, [x9]\n sub x10, x10, x1\n"
+//     "and sp, x10, #-16\n mov x29, xzr\n blr x0\n adrp x9, kept\n add x9, x9, :lo12:kept\n ldp x10, x30, [x9]\n"
+//     "mov sp, x10\n ret\n.size lost, .-lost\n.bss\n.balign 8\nkept: .skip 16\n.text\n");
 // #else
 // static void lost(void (*f)(void), long n) { f(); }
 // #endif

@@ -1,5 +1,6 @@
 // Command crossings goes from stack to stack: a fault that becomes a panic, a goroutine that is preempted in a loop
-// without calls, goroutines that take turns, one whose stack grows, C that Go calls and that calls Go back.
+// without calls, goroutines that take turns, one whose stack grows, C that Go calls and that calls Go back. Its
+// arguments are which of them: fault, preempt, turns, calls; all where there are none.
 //
 // It says where main begins: what Go does before that is long, and stepped elsewhere.
 package main
@@ -15,7 +16,9 @@ __attribute__((noinline)) static int callsBack(int n)
 import "C"
 
 import (
+	"os"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"syscall"
 )
@@ -91,14 +94,25 @@ func turns() (total int) {
 }
 
 func main() {
+	parts := []struct {
+		name string
+		do   func() int
+	}{
+		{"fault", func() int { return len(faults(nil)) }},
+		{"preempt", preempts},
+		{"turns", turns},
+		{"calls", func() int { return int(C.callsBack(2)) }},
+	}
 	runtime.GOMAXPROCS(2)
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGURG)
-	done := make(chan int)
+	done := make(chan struct{})
 	go func() {
-		text := faults(nil)
-		total := preempts() + turns() + int(C.callsBack(2))
-		println(total, text)
-		done <- total
+		for _, p := range parts {
+			if len(os.Args) == 1 || slices.Contains(os.Args[1:], p.name) {
+				println(p.name, p.do())
+			}
+		}
+		close(done)
 	}()
 	<-done
 	syscall.Exit(0)
