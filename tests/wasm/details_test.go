@@ -5,6 +5,7 @@ package wasm
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -214,10 +215,11 @@ func TestGoWaits(t *testing.T) {
 				break
 			}
 		}
-		met := 0
+		met, others := 0, ""
 		for range 5 {
 			for _, s := range h.sample() {
 				if len(s.wasmFrames()) == 0 {
+					others += fmt.Sprintf("thread %d:\n%s\n", s.thread.TID, s.text())
 					continue
 				}
 				met++
@@ -227,7 +229,7 @@ func TestGoWaits(t *testing.T) {
 			}
 		}
 		if met != 5 {
-			t.Errorf("5 samples have %d stacks with WebAssembly", met)
+			t.Errorf("5 samples have %d stacks with WebAssembly\n%s", met, others)
 		}
 	})
 }

@@ -6,7 +6,9 @@ import (
 	"github.com/fpstack/fpstack/vm/view"
 )
 
-// arm64 is what runtime/asm_arm64.s does, and runtime/cgo/asm_arm64.s. Functions keep x30 at SP, and x29 below it.
+// arm64 is what runtime/asm_arm64.s does, and runtime/cgo/asm_arm64.s. Functions keep x30 at SP, and x29 below it. What
+// runs on the system stack meanwhile, as the call of C that asks for the time, overwrites the one that
+// runtime.cgocallback keeps so: its caller, crosscall2, has it too.
 // Encodings: Arm Architecture Reference Manual for A-profile, C6.2.
 var arm64 = port{
 	arch:       regs.ARM64,
@@ -23,7 +25,7 @@ var arm64 = port{
 	calledC:   (*Runtime).calledCARM64,
 	left:      16,
 	entered:   []uint64{16},
-	frame:     goFrame{sp: 16, fp: -8, ra: 0, size: 48},
+	frame:     goFrame{sp: 16, fp: 48 + 176, ra: 0, size: 48},
 	kept:      callFrame{fp: -8, ra: 0, size: 16, depth: 1, g: 0},
 }
 

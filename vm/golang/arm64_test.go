@@ -6,6 +6,8 @@ import (
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
+	"github.com/fpstack/fpstack/tests/memory"
+	"github.com/fpstack/fpstack/vm/view"
 )
 
 // instructions is code of arm64, as an assembler gave it.
@@ -97,5 +99,20 @@ func TestReadsTPIDR(t *testing.T) {
 		if got := r.readsTPIDR(c.code, at); got != c.want {
 			t.Errorf("%s: got %#x, want %#x", c.what, got, c.want)
 		}
+	}
+}
+
+// TestFrameOfCgocallback: what crosscall2 has of the C that called it is found on arm64, whatever runtime.nanotime1 left
+// below the frame of runtime.cgocallback, where that kept its frame pointer.
+func TestFrameOfCgocallback(t *testing.T) {
+	const ra, fp, g0 = 0x50caac, 0xffff80001230, 0xffff80001400
+	i := memory.NewImage(0xffff80001000, 8, binary.LittleEndian)
+	i.Label("below").Word(0)
+	i.Label("frame").Word(ra).Skip(1).Word(g0).Skip(3)
+	i.Label("crosscall2").Skip(22).Word(fp).Word(0x51d410)
+	v := view.Lasting(mem.NewOverlay(nil, i.Range()), nil)
+	gotRA, gotFP, gotG0 := arm64.frame.words(i.Addr("frame"), &v)
+	if gotRA != ra || gotFP != fp || gotG0 != g0 {
+		t.Errorf("got %#x, %#x, %#x, want %#x, %#x, %#x", gotRA, gotFP, gotG0, uint64(ra), uint64(fp), uint64(g0))
 	}
 }

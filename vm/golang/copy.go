@@ -28,7 +28,7 @@ func (r *Runtime) Copy(t *snapshot.Thread, f *snapshot.Fetcher) {
 		copyBelow(f, other[gSched+bufSP])
 	}
 	if signalled || current != system {
-		copyCallers(f, &other)
+		r.copyCallers(f, &other)
 	}
 	r.fetchAll(f, &m, system)
 	for i, a := range m {
@@ -57,10 +57,20 @@ const maxCallers = 64 << 10
 
 // copyCallers copies what is in use of the system stack of a thread that is on its goroutine's, or on that for signals:
 // the frames that enter it, and where C called Go, those of that C. g0 says where it was left.
-func copyCallers(f *snapshot.Fetcher, g0 *words) {
+func (r *Runtime) copyCallers(f *snapshot.Fetcher, g0 *words) {
 	if sp, high := g0[gSched+bufSP], g0[gStackHi]; g0[gStackLo] < sp && sp < high {
+		sp -= r.under()
 		f.FetchUpTo(snapshot.Want{Addr: mem.Addr(sp), Len: int(min(high-sp, maxCallers))})
 	}
+}
+
+// under is how far below the stack pointer that a g keeps the frame there begins: some machines keep the frame pointer
+// of the caller there.
+func (r *Runtime) under() uint64 {
+	if r.port == nil {
+		return 0
+	}
+	return uint64(max(0, -r.port.kept.fp))
 }
 
 // current is the address of the g of t, whose words it reads, and those of its m and of the g0 of that: where the
@@ -111,7 +121,7 @@ func (r *Runtime) copyStack(f *snapshot.Fetcher, g *words, onSystem bool, i int)
 			low = high - room/2
 		}
 	case sp > low && sp <= high:
-		low = sp
+		low = sp - r.under()
 		r.curg.CompareAndSwap(0, int32(i))
 	default: // while the stack is copied to a larger one SP may be in the old one
 		f.Fetch(snapshot.Want{Addr: mem.Addr(sp), Len: int(min(high-low, uint64(f.Room())/2))})

@@ -77,6 +77,36 @@ func TestCopy(t *testing.T) {
 	}
 }
 
+// TestCopyBelow: where a function keeps the frame pointer of its caller below its stack pointer, that is copied too: of
+// the goroutine's stack while the thread is on the system stack, and the other way round.
+func TestCopyBelow(t *testing.T) {
+	for _, current := range []string{"g0", "g"} {
+		i := memory.NewImage(0x10000, 8, binary.LittleEndian)
+		i.Label("tp").Skip(2).Ref(current)
+		for _, g := range []string{"g0", "g"} {
+			i.Label(g)
+			if g == current {
+				i.Word(0x7f0000).Word(0x7f4000)
+			} else {
+				i.Ref("low").Ref("high")
+			}
+			i.Skip(4).Ref("m").Ref("used").Skip(6)
+		}
+		i.Label("m").Ref("g0").Skip(10).Ref("gsignal").Skip(11).Ref("g").Skip(16)
+		i.Label("gsignal").Word(0x7e0000).Word(0x7e8000).Skip(4).Ref("m").Word(0).Skip(6)
+		i.Label("low").Skip(256).Label("used").Skip(256).Label("high").Word(0)
+		th := &snapshot.Thread{Arch: regs.ARM64, TP: i.Addr("tp"), HasTP: true,
+			Syscall: &snapshot.Syscall{SP: 0x7f2000}}
+		f := snapshot.Fetcher{Budget: snapshot.CopyBudget}
+		f.Budget.Time = time.Hour
+		f.Run([]snapshot.Copier{&Runtime{tls: 16, port: &arm64}}, th, &drawn{Range: i.Range()})
+		got := mem.NewOverlay(nil, th.Copied...)
+		if used := i.Addr("used"); !got.Holds(used-8, 8+2048) || got.Holds(used-16, 16) {
+			t.Errorf("on the stack of %s: 2056 bytes from %#x on are not what was copied", current, uint64(used-8))
+		}
+	}
+}
+
 // TestCopyOfForeign: nothing but the words that tell so is copied of a thread that runs no Go code.
 func TestCopyOfForeign(t *testing.T) {
 	i := memory.NewImage(0x10000, 8, binary.LittleEndian).Label("slot").Ref("none").Label("tp").Skip(100).Label(
