@@ -2,6 +2,7 @@ package golang
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/fpstack/fpstack/mem"
 	"github.com/fpstack/fpstack/regs"
@@ -19,6 +20,7 @@ var amd64 = port{
 	resumed:   resumedAMD64,
 	tlsReader: callC,
 	tls:       (*Runtime).readsTLS,
+	refers:    refersAMD64,
 	calledC:   (*Runtime).calledCAMD64,
 	keptAt:    keptAt,
 	left:      8,
@@ -60,4 +62,16 @@ func keptAt(code []byte) mem.Addr {
 		return 40
 	}
 	return 0
+}
+
+// refersAMD64 lists what instructions may refer to by rip, as they are not told from what is inside of them.
+func refersAMD64(code []byte, at mem.Addr) (out []mem.Addr) {
+	for i := 0; i+7 <= len(code); i++ { // REX, a move or LEA or comparison, a ModRM of RIP and 32 bits
+		const ripMask, rip = 0xc7, 0x05
+		if isREX(code[i]) && strings.IndexByte("\x8b\x8d\x89\x39\x3b\x87", code[i+1]) >= 0 &&
+			code[i+2]&ripMask == rip {
+			out = append(out, at+mem.Addr(i+7)+mem.Addr(int32(order.Uint32(code[i+3:]))))
+		}
+	}
+	return out
 }

@@ -22,6 +22,7 @@ var arm64 = port{
 	grown:     (*Runtime).grownARM64,
 	tlsReader: "runtime.load_g",
 	tls:       (*Runtime).readsTPIDR,
+	refers:    refersARM64,
 	calledC:   (*Runtime).calledCARM64,
 	left:      16,
 	entered:   []uint64{16},
@@ -117,9 +118,8 @@ func (r *Runtime) readsTPIDR(code []byte, at mem.Addr) int64 {
 			offset = imm << shift
 		case i&0xff800000 == 0xf2800000: // MOVK
 			offset = offset&^(0xffff<<shift) | imm<<shift
-		case i&0x9f000000 == 0x90000000: // ADRP
-			pages := int64(int32(i<<8)>>13)<<2 | int64(i>>29&3)
-			page = at&^0xfff + mem.Addr(pages<<12)
+		case i&adrpMask == adrp:
+			page = pageOf(i, at)
 		case i&0xffc003e0 == 0xf9400000|index<<5 && r.memory != nil: // LDR x27, [x27, #i]
 			v := view.Lasting(r.memory, r.budget)
 			word, err := v.Word(page + mem.Addr(i>>10&0xfff*wordSize))
@@ -132,4 +132,30 @@ func (r *Runtime) readsTPIDR(code []byte, at mem.Addr) int64 {
 		}
 	}
 	return 0
+}
+
+const adrp, adrpMask = 0x90000000, 0x9f000000
+
+// pageOf is the page that ADRP at an address puts in its register.
+func pageOf(i uint32, at mem.Addr) mem.Addr {
+	pages := int64(int32(i<<8)>>13)<<2 | int64(i>>29&3)
+	return at&^0xfff + mem.Addr(pages<<12)
+}
+
+// refersARM64 lists what ADRP refers to with the instruction behind it, which adds to the page, loads from it or stores
+// there.
+func refersARM64(code []byte, at mem.Addr) (out []mem.Addr) {
+	for ; len(code) >= 8; code, at = code[4:], at+4 {
+		i, next := order.Uint32(code), order.Uint32(code[4:])
+		if i&adrpMask != adrp || next>>5&31 != i&31 {
+			continue
+		}
+		switch page, n := pageOf(i, at), mem.Addr(next>>10&0xfff); {
+		case next&0xffc00000 == 0x91000000: // ADD Xd, Xn, #n
+			out = append(out, page+n)
+		case next&0x3f000000 == 0x39000000: // LDR, STR with an unsigned offset, by their size
+			out = append(out, page+n<<(next>>30))
+		}
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package golang
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/fpstack/fpstack/mem"
@@ -99,6 +100,22 @@ func TestReadsTPIDR(t *testing.T) {
 		if got := r.readsTPIDR(c.code, at); got != c.want {
 			t.Errorf("%s: got %#x, want %#x", c.what, got, c.want)
 		}
+	}
+}
+
+// TestRefersARM64: code of runtime.allgadd (Go 1.26) refers to allglock, allgs, its second word and the flag of the
+// write barrier, and to nothing by other registers.
+func TestRefersARM64(t *testing.T) {
+	got := refersARM64(instructions(
+		0x900011c0, 0x911a2000, // adrp x0; add x0, x0, #1672
+		0x97ff36e1, 0xb000109b, 0x912d437b, 0xa9400760, // bl; adrp x27; add x27, x27, #2896; ldp x0, x1, [x27]
+		0x91000421, 0xb000109b, 0xf945b362, // add x1, x1, #1; adrp x27; ldr x2, [x27, #2912]
+		0x900011db, 0xb9485365, // adrp x27; ldr w5, [x27, #2128]
+		0x900011db, 0xf945b3a2, // adrp x27; ldr x2, [x29, #2912]
+		0xb000109b), 0x5b0c4)
+	want := []mem.Addr{0x293688, 0x26cb50, 0x26cb60, 0x293850}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %#x, want %#x", got, want)
 	}
 }
 

@@ -56,8 +56,8 @@ func (f form) layout() *layout {
 
 // readBare finds the layout in a program without symbols or DWARF.
 func (r *Runtime) readBare(v *view.View) (*layout, error) {
-	if r.port != &amd64 {
-		return nil, errors.New("where else it says so is known on amd64 alone")
+	if r.port == nil {
+		return nil, errors.New("where else it says so is known on amd64 and arm64 alone")
 	}
 	release := releaseOf(r.m)
 	known, ok := forms[release]
@@ -109,21 +109,13 @@ func releaseOf(m *module.Module) string {
 	return parts[0] + "." + strings.TrimSuffix(parts[1], minor)
 }
 
-// refersTo lists the addresses that the code of a function refers to from where it is, ascending: each that may be one,
-// as instructions are not told from what is inside of them.
+// refersTo lists the addresses that the code of a function refers to from where it is, ascending: each that may be one.
 func (r *Runtime) refersTo(name string) ([]mem.Addr, error) {
 	code, at, err := r.codeOf(name)
 	if err != nil {
 		return nil, err
 	}
-	var out []mem.Addr
-	for i := 0; i+7 <= len(code); i++ { // REX, a move or LEA or comparison, a ModRM of RIP and 32 bits
-		const ripMask, rip = 0xc7, 0x05
-		if isREX(code[i]) && strings.IndexByte("\x8b\x8d\x89\x39\x3b\x87", code[i+1]) >= 0 &&
-			code[i+2]&ripMask == rip {
-			out = append(out, at+mem.Addr(i+7)+mem.Addr(int32(order.Uint32(code[i+3:]))))
-		}
-	}
+	out := r.port.refers(code, at)
 	slices.Sort(out)
 	return slices.Compact(out), nil
 }

@@ -26,6 +26,8 @@ type port struct {
 	// tls is where the code of tlsReader, which lies at an address, says that the g of a thread is; 0 if it does not.
 	tlsReader string
 	tls       func(r *Runtime, code []byte, at mem.Addr) int64
+	// refers are the addresses that code, which lies at one, refers to from there, each that may be one, in any order.
+	refers func(code []byte, at mem.Addr) []mem.Addr
 	// calledC is where [callC] goes on behind the call of C that it made at a stack pointer.
 	calledC func(r *Runtime, sp mem.Addr, v *view.View) (mem.Addr, bool)
 	// keptAt is how far above SP [callC] keeps what it needs, by the code that it goes on with; nil: at SP.
