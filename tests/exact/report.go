@@ -97,7 +97,7 @@ func (r *Report) Missed(allowed ...string) int {
 	return n
 }
 
-// Print prints the report with its misses for a developer.
+// Print prints the report with its misses for a developer, first those that nothing explains.
 func (r *Report) Print(w io.Writer) {
 	fmt.Fprintf(w, "steps %d points %d exact %d ahead %d fraction %.6f threads %d signals %d odd returns %d %s\n",
 		r.Steps, r.Points, r.Exact, r.Ahead, r.Fraction(), r.Threads, r.Signals, r.Odd, r.Status)
@@ -110,6 +110,8 @@ func (r *Report) Print(w io.Writer) {
 	for _, o := range slices.Sorted(maps.Keys(r.Origins)) {
 		fmt.Fprintf(w, "  %8d  frames by %v\n", r.Origins[o], o)
 	}
+	r.printMisses(w, true)
+	fmt.Fprintln(w)
 	for _, s := range slices.Sorted(maps.Keys(r.perSite)) {
 		fmt.Fprintf(w, "  %8d  at %s\n", r.perSite[s], s)
 	}
@@ -119,8 +121,15 @@ func (r *Report) Print(w io.Writer) {
 			fmt.Fprintf(w, "  %8d  peer at %s\n", p.BySite[s], s)
 		}
 	}
+	r.printMisses(w, false)
+}
+
+// printMisses prints those misses that nothing explains, or all others.
+func (r *Report) printMisses(w io.Writer, unexplained bool) {
 	for i := range r.Misses {
-		r.Misses[i].print(w)
+		if m := &r.Misses[i]; (m.Cause == Unexplained) == unexplained {
+			m.print(w)
+		}
 	}
 }
 
