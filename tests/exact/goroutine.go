@@ -69,6 +69,22 @@ func (t *Truth) calledBack(left *strand, after point) {
 	}
 }
 
+// gaveUp handles the way of a goroutine that waits from its stack to the thread's, where the scheduler runs. If C called
+// it, that is below on the thread's stack, and what called the C is below that.
+func (t *Truth) gaveUp(left *strand) {
+	for i, e := range slices.Backward(left.entries) {
+		if e.bridge == nil {
+			continue
+		}
+		if e.bridge.called {
+			caller := left.clone() // which goes on as it is
+			caller.entries = caller.entries[:i]
+			t.cur.from, t.cur.depth = caller, e.bridge.depth
+		}
+		return
+	}
+}
+
 // take removes the strand of that owner from those that nobody runs on, nil if there is none.
 func (p *parked) take(owner uint64) *strand {
 	i := slices.IndexFunc(p.strands, func(s *strand) bool { return s.owner == owner })

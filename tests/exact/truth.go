@@ -169,8 +169,11 @@ func (t *Truth) moved(in instruction, before, after point) {
 	switch {
 	case callsBack:
 		t.calledBack(left, after)
-	case !back && t.cur != left && t.cur.owner == 0 && t.calls != nil && t.calls(before.pc):
+	case back || t.cur == left || t.cur.owner != 0:
+	case t.calls != nil && t.calls(before.pc):
 		t.cur.from, t.cur.depth = left, len(t.cur.entries)
+	default:
+		t.gaveUp(left)
 	}
 	left.from = nil
 }

@@ -288,6 +288,13 @@ func TestTruthGoroutines(t *testing.T) {
 			[]uint64{0x4000, callsC + 6, 0x3114, 0x3005, ended}},
 		{"which calls back", func() { s.call(callsGo); s.run(other, callsGo+1, grown-64); s.call(0x8000) },
 			[]uint64{0x8000, callsGo + 6, 0x4005, callsC + 6, 0x3114, 0x3005, ended}},
+		{"waits there", func() {
+			s.call(0x8100)
+			s.run(other, 0x8101, system-16)
+			s.call(scheduler)
+		}, []uint64{scheduler, 0x8106, 0x4005, callsC + 6, 0x3114, 0x3005, ended}},
+		{"goes on", func() { s.run(ret, 0x8106, system-16); resume(1, 0x8005, grown-72) },
+			[]uint64{0x8005, callsGo + 6, 0x4005, callsC + 6, 0x3114, 0x3005, ended}},
 		{"and returns", func() {
 			s.run(ret, callsGo+6, grown-64)
 			from(callsGo)
