@@ -127,10 +127,10 @@ var programs = []program{
 	// run as they like: no two runs are the same.
 	{name: "golang", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode, GoSwitch}, want: 0.68,
 		misses: 20},
-	// Half of the points are of threads that Go made before the program says where it begins.
-	// Of five runs four had none unexplained, and one, which fails so, 160: docs/dev/exactness.md.
+	// Most points are of threads that Go made before the program says where it begins, and more on a busy machine: they
+	// do not count.
 	{name: "crossings", opt: Options{Marked: true, Every: 11},
-		allowed: []string{InJump, StartCode, GoSwitch, ChangedContext, BegunLate}, want: 0.6, misses: 20},
+		allowed: []string{InJump, StartCode, GoSwitch, ChangedContext, BegunLate}, want: 0.72},
 	{name: "golang-stripped", opt: Options{Every: 3, Max: 100_000}, allowed: []string{InJump, StartCode, GoSwitch},
 		want: 0.68, misses: 20},
 }

@@ -78,12 +78,14 @@ type PeerReport struct {
 	BySite        map[string]int // misses by function
 }
 
-// Fraction is the share of exact points, those ahead among them, 1 if there were none.
+// Fraction is the share of exact points, those ahead among them, of all whose truth does not end before the walk, 1 if
+// there were none.
 func (r *Report) Fraction() float64 {
-	if r.Points == 0 {
+	whole := r.Points - r.ByCause[BegunLate]
+	if whole == 0 {
 		return 1
 	}
-	return float64(r.Exact+r.Ahead) / float64(r.Points)
+	return float64(r.Exact+r.Ahead) / float64(whole)
 }
 
 // Missed counts the misses of other causes than those given.
