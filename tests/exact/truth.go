@@ -171,7 +171,7 @@ func (t *Truth) moved(in instruction, before, after point) {
 		t.calledBack(left, after)
 	case back || t.cur == left || t.cur.owner != 0:
 	case t.calls != nil && t.calls(before.pc):
-		t.cur.from, t.cur.depth = left, len(t.cur.entries)
+		t.cur.from, t.cur.depth, t.cur.fresh = left, len(t.cur.entries), false
 	default:
 		t.gaveUp(left)
 	}

@@ -225,6 +225,20 @@ func TestTruthStackCall(t *testing.T) {
 	})
 }
 
+// A system stack that was met further down alone, if at all, is one that was entered by a call: what lies there where
+// that first returns to is no first function's.
+func TestTruthStackCallToUnknown(t *testing.T) {
+	s := newScript()
+	s.calls = func(pc uint64) bool { return pc == 0x3000 }
+	s.call(0x3000)
+	s.run(other, 0x3001, 0x700000)
+	s.call(0x4000)
+	s.run(ret, 0x3006, 0x700000)
+	if s.entering(instruction{kind: ret}) {
+		t.Error("the word at SP is taken for the return address of its first function")
+	}
+}
+
 // A goroutine fills its stack, which goes elsewhere meanwhile; another one begins where it was; C that it calls calls
 // back.
 func TestTruthGoroutines(t *testing.T) {

@@ -18,9 +18,9 @@ import (
 )
 
 // outermost are the functions that nobody calls in a cgo program: of goroutines, of the runtime's threads, of C's, and
-// of the first thread.
+// of the first thread. thread_start is the end of clone in glibc for arm64.
 var outermost = []string{"runtime.goexit", "runtime.mstart", "runtime.mcall", "runtime.rt0_go", "clone", "__clone",
-	"clone3", "__clone3", "_start", "runtime.morestack"}
+	"clone3", "__clone3", "thread_start", "_start", "runtime.morestack"}
 
 // TestSignalStorm: a cgo program whose threads get SIGUSR1 and SIGPROF without end is dumped 100 times and recorded.
 // Each stack ends where stacks begin, also below a handler, or is short, says why, and is one of a hundred at most. The
@@ -147,6 +147,7 @@ func recordStorm(t *testing.T, pid int) {
 		case slices.Contains(outermost, first):
 		case strings.HasPrefix(first, "(stack cut: "):
 			short += n
+			t.Logf("%d ns are cut: %s", n, stack)
 		default:
 			odd += n
 			t.Logf("%d ns begin with %q: %s", n, first, stack)
