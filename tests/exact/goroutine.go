@@ -69,8 +69,8 @@ func (t *Truth) calledBack(left *strand, after point) {
 	}
 }
 
-// gaveUp handles the way of a goroutine that waits from its stack to the thread's, where the scheduler runs. If C called
-// it, that is below on the thread's stack, and what called the C is below that.
+// gaveUp handles the way of a goroutine that waits from its stack to the thread's, where the scheduler runs. If C
+// called it, that is below on the thread's stack, and what called the C is below that.
 func (t *Truth) gaveUp(left *strand) {
 	for i, e := range slices.Backward(left.entries) {
 		if e.bridge == nil {

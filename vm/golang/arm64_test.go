@@ -119,8 +119,8 @@ func TestRefersARM64(t *testing.T) {
 	}
 }
 
-// TestFrameOfCgocallback: what crosscall2 has of the C that called it is found on arm64, whatever runtime.nanotime1 left
-// below the frame of runtime.cgocallback, where that kept its frame pointer.
+// TestFrameOfCgocallback: what crosscall2 has of the C that called it is found on arm64, whatever runtime.nanotime1
+// left below the frame of runtime.cgocallback, where that kept its frame pointer.
 func TestFrameOfCgocallback(t *testing.T) {
 	const ra, fp, g0 = 0x50caac, 0xffff80001230, 0xffff80001400
 	i := memory.NewImage(0xffff80001000, 8, binary.LittleEndian)
