@@ -140,8 +140,9 @@ type view struct {
 	stack    []uint64 // innermost first
 	kernel   []string // where it waits, innermost first
 	asleep   bool
-	needs    bool // the walk needs registers
-	unmapped bool // the walk needs mappings that are read late
+	needs    bool  // the walk needs registers
+	call     int64 // that it sleeps in; 0: read
+	unmapped bool  // the walk needs mappings that are read late
 	switches uint64
 	cpu      time.Duration
 	waited   time.Duration // for a CPU, up to the last time it got one
@@ -280,14 +281,15 @@ func (w *fakeWatch) Counters() (tracer.Counters, error) {
 	return tracer.Counters{CPU: v.cpu, Waited: v.waited, Switches: v.switches}, err
 }
 
-var fakeCall = snapshot.Syscall{Number: 0, SP: 0x8000, PC: 0x2000} // read
+// in is where a thread sleeps.
+func (v *view) in() snapshot.Syscall { return snapshot.Syscall{Number: v.call, SP: 0x8000, PC: 0x2000} }
 
 func (w *fakeWatch) Asleep() (snapshot.Syscall, bool, error) {
 	v, err := w.view()
 	if v.trap {
 		panic("a tracer's fault")
 	}
-	return fakeCall, v.asleep, err
+	return v.in(), v.asleep, err
 }
 
 func (w *fakeWatch) State() (byte, string, error) { return 'S', w.p.comm, w.p.want() }
@@ -314,7 +316,7 @@ func (w *fakeWatch) fill(c *tracer.Copy, v view) {
 	for _, pc := range v.stack {
 		b = binary.LittleEndian.AppendUint64(b, pc)
 	}
-	call := fakeCall
+	call := v.in()
 	c.Thread = snapshot.Thread{TID: w.tid, Arch: regs.AMD64, Stack: mem.Range{Start: 0x8000, Data: b}}
 	if v.needs {
 		c.Thread.Comm = "needs"

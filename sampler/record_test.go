@@ -96,6 +96,30 @@ func TestSleeperIsStoppedOnceForItsRegisters(t *testing.T) {
 	}
 }
 
+// TestShortSleepsAreStoppedToo: a thread that is never found twice in the same sleep is stopped in one of them, once a
+// second; not in a call that a stop would end.
+func TestShortSleepsAreStoppedToo(t *testing.T) {
+	const epollWait = 232
+	for _, c := range []struct {
+		call        int64
+		least, most int
+	}{{0, 1, 4}, {epollWait, 0, 0}} {
+		f := newFake(3 * time.Second)
+		p := f.process(1)
+		p.threads[1] = func(now time.Duration) view {
+			return view{stack: []uint64{0x5000, 0x4000}, asleep: true, needs: true, call: c.call,
+				switches: uint64(now / time.Millisecond)}
+		}
+		got, s, _ := drawn(t, f, Options{Rate: 99})
+		if n := f.stops[1]; n < c.least || n > c.most {
+			t.Errorf("call %d: %d stops in 3 s, want %d to %d", c.call, n, c.least, c.most)
+		}
+		if _, wall, _ := amounts(got, 1, 0x5000); wall != s.Elapsed {
+			t.Errorf("call %d: wall %v, want %v", c.call, wall, s.Elapsed)
+		}
+	}
+}
+
 // TestBurstsGetTheirShares draws a program that computes 3 ms (half of it in 0x2000, 30 % in
 // 0x2100, 20 % in 0x2200) and sleeps a little more than 7 ms.
 func TestBurstsGetTheirShares(t *testing.T) {

@@ -24,6 +24,11 @@ func (k *ticker) unmoved(p *process, t *thread, now tracer.Counters, upto time.D
 		k.counted.samples += n
 		k.counted.reused += n
 	}
+	k.stopIfWanted(p, t, upto)
+}
+
+// stopIfWanted stops a thread that sleeps as at its last sample, where the walk of it needs registers.
+func (k *ticker) stopIfWanted(p *process, t *thread, upto time.Duration) {
 	if t.track.wantStop.Load() && k.turn.stops > 0 {
 		k.turn.stops--
 		k.stopSleeper(p, t, upto)
@@ -54,7 +59,11 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 		t.moved = t.moved || !t.base.Unmoved(c.Counters)
 		t.took(c.Counters)
 		t.activity = sleeping
+		ends := tracer.EndsWithEINTR(*call, c.Thread.Arch)
 		k.seen(t, sample{kind: peeked, copied: c, call: *call, kernel: k.kernelStack(t, c.Counters)}, 1, upto)
+		if !ends { // it is wanted of the sleep before: one that sleeps for a moment is never found in it twice
+			k.stopIfWanted(p, t, upto)
+		}
 	case errors.Is(err, tracer.ErrRan):
 		t.moved = true
 		k.runner(p, t, upto)
