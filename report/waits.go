@@ -209,9 +209,14 @@ func (p *printer) waitsEnd(w *profile.Waits) {
 		return
 	}
 	known := fmt.Sprintf("%d of %s with a known owner", w.Owned, counted(w.Waiting, "wait"))
-	if !slices.ContainsFunc(w.Cycles, func(c profile.WaitCycle) bool {
-		return c.Kind == profile.CycleDeadlock || c.Kind == profile.CycleStuck
-	}) {
+	has := func(kinds ...profile.CycleKind) bool {
+		return slices.ContainsFunc(w.Cycles, func(c profile.WaitCycle) bool { return slices.Contains(kinds, c.Kind) })
+	}
+	switch {
+	case has(profile.CycleDeadlock, profile.CycleStuck):
+	case has(profile.CycleSupposed):
+		known = "no deadlock is proven; " + known
+	default:
 		known = "no deadlock found; " + known
 	}
 	p.line(text.Wrap(known, p.width(), 4))

@@ -171,6 +171,16 @@ no deadlock found; 0 of 3 waits with a known owner
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 	out.Reset()
+	w.Cycles = []profile.WaitCycle{{Kind: profile.CycleSupposed, Text: "perhaps a deadlock: 2 threads"}}
+	if err := WaitsText(&out, w, Options{Group: true}); err != nil {
+		t.Fatal(err)
+	}
+	if said := out.String(); !strings.HasSuffix(said, "\nno deadlock is proven; 0 of 3 waits with a known owner\n") ||
+		!strings.Contains(said, "perhaps a deadlock") {
+		t.Errorf("of a supposed one it says\n%s", said)
+	}
+	w.Cycles = nil
+	out.Reset()
 	if err := WaitsText(&out, w, Options{Group: true, Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
