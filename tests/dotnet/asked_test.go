@@ -103,7 +103,7 @@ func TestAskedInVain(t *testing.T) {
 	var out, complaints bytes.Buffer
 	status := cmd.Execute([]string{"-p", fmt.Sprint(other.Process.Pid), "--dotnet-perf-map"}, &out, &complaints)
 	if status != 1 || !strings.Contains(complaints.String(), "no diagnostic socket in") ||
-		!strings.Contains(out.String(), "nanosleep") {
+		!strings.Contains(out.String(), "  #0  ") { // wherever it is by now
 		t.Errorf("status %d, %q\n%s", status, complaints.String(), out.String())
 	}
 }
