@@ -30,6 +30,7 @@ type thread struct {
 	resting      bool          // it has slept long, and is not sampled in each round
 	still        int           // samples in a row at which it had not run
 	moved        bool          // it ran since its name was read
+	tried        time.Duration // when it was stopped in its sleep last, or it was tried
 	calls        int           // how often it was met at the end of a system call, see nearOf
 
 	samples int64 // not handed over yet, of the stack seen last

@@ -31,6 +31,7 @@ func (k *ticker) unmoved(p *process, t *thread, now tracer.Counters, upto time.D
 func (k *ticker) stopIfWanted(p *process, t *thread, upto time.Duration) {
 	if t.track.wantStop.Load() && k.turn.stops > 0 {
 		k.turn.stops--
+		t.tried = k.turn.now
 		k.stopSleeper(p, t, upto)
 	}
 }
@@ -61,7 +62,9 @@ func (k *ticker) sleeper(p *process, t *thread, call *snapshot.Syscall, upto tim
 		t.activity = sleeping
 		ends := tracer.EndsWithEINTR(*call, c.Thread.Arch)
 		k.seen(t, sample{kind: peeked, copied: c, call: *call, kernel: k.kernelStack(t, c.Counters)}, 1, upto)
-		if !ends { // it is wanted of the sleep before: one that sleeps for a moment is never found in it twice
+		// It is wanted of the sleep before: one that sleeps for a moment is never found in it twice, and has perhaps
+		// woken when it is stopped.
+		if !ends && (t.tried == 0 || k.turn.now-t.tried >= stopPause) {
 			k.stopIfWanted(p, t, upto)
 		}
 	case errors.Is(err, tracer.ErrRan):

@@ -104,11 +104,11 @@ func (w *Watch) infer(c *Copy, now Counters) {
 	c.regs.Arch, c.tp, c.hasTP, c.pacMask = nil, w.tp, w.hasTP, 0
 	c.Thread.TP, c.Thread.HasTP = c.tp, c.hasTP
 	l := w.last
-	if l == nil || !l.known || l.call != c.call {
+	if l == nil || !l.known || l.call.Number != c.call.Number || l.call.SP != c.call.SP || l.call.PC != c.call.PC {
 		return
 	}
 	c.regs, c.pacMask = l.regs, l.pacMask
-	c.Inferred, c.Ran = true, !l.base.Unmoved(now)
+	c.Inferred, c.Ran = true, l.call != c.call || !l.base.Unmoved(now) // a wait of another value is another one
 	c.Thread.Registers, c.Thread.Arch, c.Thread.PACMask = &c.regs, c.regs.Arch, c.pacMask
 }
 

@@ -286,6 +286,27 @@ func peek(t *testing.T, w *Watch, c *Copy) {
 
 // TestPeekOfRunning never copies a thread that runs, nor one that runs now and then while it
 // is copied.
+// TestInferred: registers of a stop are a guess for a thread that waits again in the same place for another value, and
+// none for one that waits elsewhere.
+func TestInferred(t *testing.T) {
+	call := snapshot.Syscall{Number: 98, SP: 0x7000, PC: 0x4000, Args: [6]uint64{0x1000, 0, 7}}
+	base := Counters{Switches: 5}
+	again, other, elsewhere := call, call, call
+	again.Args[2], other.Number, elsewhere.SP = 8, 73, 0x6000
+	for _, c := range []struct {
+		name          string
+		call          snapshot.Syscall
+		inferred, ran bool
+	}{{"the same sleep", call, true, false}, {"for another value", again, true, true},
+		{"another call", other, false, false}, {"another depth", elsewhere, false, false}} {
+		w := &Watch{last: &last{known: true, regs: regs.New(regs.ARM64), call: call, base: base}}
+		copied := &Copy{call: c.call}
+		if w.infer(copied, base); copied.Inferred != c.inferred || copied.Ran != c.ran {
+			t.Errorf("%s: inferred %t, ran %t", c.name, copied.Inferred, copied.Ran)
+		}
+	}
+}
+
 func TestPeekOfRunning(t *testing.T) {
 	c := start(t, "threads", 1, 1, 1)
 	p := openTarget(t, c.pid())
