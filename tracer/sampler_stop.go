@@ -79,7 +79,7 @@ func (l *Sampler) before(w *Watch, c *Copy) error {
 	case 'Z', 'X':
 		return ErrNoThread
 	}
-	if l := w.last; l != nil && l.known && l.repaired && l.call == c.call && l.base.Unmoved(c.before) {
+	if l := w.last; l != nil && l.repaired && l.call == c.call && l.base.Unmoved(c.before) {
 		return &NotStoppedError{TID: w.tid, State: c.Thread.State, Repaired: true}
 	}
 	return nil
@@ -152,7 +152,6 @@ func (l *Sampler) lost(a *interrupted) error {
 func (l *Sampler) complete(w *Watch, c *Copy, sig int) {
 	blocked, goesOn := c.wait(w, c.before, sig)
 	repaired := blocked && !goesOn && l.repair(w, c, sig)
-	w.forget()
 	switch {
 	case !blocked:
 		w.ran = ranLikely

@@ -63,9 +63,8 @@ type Watch struct {
 	table    *maps.Table
 }
 
-// last is what is known of a blocked thread since its last Stop.
+// last is what the last Stop of a thread gave at which it was blocked.
 type last struct {
-	known    bool
 	regs     regs.Registers
 	pacMask  uint64
 	call     snapshot.Syscall

@@ -37,6 +37,7 @@ func (w *Watch) asleep(call *snapshot.Syscall) (bool, error) {
 	if ok {
 		*call = snapshot.Syscall(c)
 		w.restarted(call)
+		w.ran = 0 // what a stop needs to know of a sleeper is read for the next one
 	}
 	return ok, err
 }
@@ -104,7 +105,7 @@ func (w *Watch) infer(c *Copy, now Counters) {
 	c.regs.Arch, c.tp, c.hasTP, c.pacMask = nil, w.tp, w.hasTP, 0
 	c.Thread.TP, c.Thread.HasTP = c.tp, c.hasTP
 	l := w.last
-	if l == nil || !l.known || l.call.Number != c.call.Number || l.call.SP != c.call.SP || l.call.PC != c.call.PC {
+	if l == nil || l.call.Number != c.call.Number || l.call.SP != c.call.SP || l.call.PC != c.call.PC {
 		return
 	}
 	c.regs, c.pacMask = l.regs, l.pacMask
@@ -117,21 +118,14 @@ func (w *Watch) remember(c *Copy, repaired bool) {
 	if w.last == nil {
 		w.last = new(last)
 	}
-	*w.last = last{known: true, regs: c.regs, pacMask: c.pacMask, call: c.call, base: c.Counters, repaired: repaired}
-}
-
-// forget drops what the last Stop found.
-func (w *Watch) forget() {
-	if w.last != nil {
-		w.last.known = false
-	}
+	*w.last = last{regs: c.regs, pacMask: c.pacMask, call: c.call, base: c.Counters, repaired: repaired}
 }
 
 // restarted gives a call that goes on as restart_syscall the number that it had when it was
 // stopped. SP, PC and the arguments are as they were then.
 func (w *Watch) restarted(call *snapshot.Syscall) {
 	l := w.last
-	if l == nil || !l.known || l.call.Number == call.Number || !isRestart(l.regs.Arch, call.Number) {
+	if l == nil || l.call.Number == call.Number || !isRestart(l.regs.Arch, call.Number) {
 		return
 	}
 	was := l.call

@@ -286,6 +286,21 @@ func peek(t *testing.T, w *Watch, c *Copy) {
 
 // TestPeekOfRunning never copies a thread that runs, nor one that runs now and then while it
 // is copied.
+// TestSeenAsleep: a thread that ran at its last samples, and was seen asleep since, is a sleeper for the next stop: where
+// registers do not show the call it would be none otherwise.
+func TestSeenAsleep(t *testing.T) {
+	c := start(t, "threads", 1, 3)
+	p := openTarget(t, c.pid())
+	waitState(t, c.pid(), 'S')
+	w := openWatch(t, p, c.pid())
+	w.ran = ranLikely
+	var copied Copy
+	peek(t, w, &copied)
+	if w.ran != 0 {
+		t.Errorf("it is taken to run at %d samples more", w.ran)
+	}
+}
+
 // TestInferred: registers of a stop are a guess for a thread that waits again in the same place for another value, and
 // none for one that waits elsewhere.
 func TestInferred(t *testing.T) {
@@ -299,7 +314,7 @@ func TestInferred(t *testing.T) {
 		inferred, ran bool
 	}{{"the same sleep", call, true, false}, {"for another value", again, true, true},
 		{"another call", other, false, false}, {"another depth", elsewhere, false, false}} {
-		w := &Watch{last: &last{known: true, regs: regs.New(regs.ARM64), call: call, base: base}}
+		w := &Watch{last: &last{regs: regs.New(regs.ARM64), call: call, base: base}}
 		copied := &Copy{call: c.call}
 		if w.infer(copied, base); copied.Inferred != c.inferred || copied.Ran != c.ran {
 			t.Errorf("%s: inferred %t, ran %t", c.name, copied.Inferred, copied.Ran)
