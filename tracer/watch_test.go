@@ -286,8 +286,8 @@ func peek(t *testing.T, w *Watch, c *Copy) {
 
 // TestPeekOfRunning never copies a thread that runs, nor one that runs now and then while it
 // is copied.
-// TestSeenAsleep: a thread that ran at its last samples, and was seen asleep since, is a sleeper for the next stop: where
-// registers do not show the call it would be none otherwise.
+// TestSeenAsleep: a thread that ran at its last samples, and was seen asleep since, is a sleeper for the next stop:
+// where registers do not show the call it would be none otherwise.
 func TestSeenAsleep(t *testing.T) {
 	c := start(t, "threads", 1, 3)
 	p := openTarget(t, c.pid())
