@@ -95,6 +95,32 @@ func TestCallsARM64(t *testing.T) {
 	}
 }
 
+// TestBegin: what a run before has read is not where a function of the next one came from, and a store that it has begun
+// is not made.
+func TestBegin(t *testing.T) {
+	memory := make([]byte, length)
+	binary.LittleEndian.PutUint64(memory[0x20:], here+12)
+	m := drawnARM64(memory,
+		0xf9400029, // ldr x9, [x1]
+		0xc85ffc08, // ldaxr x8, [x0]
+		0xd65f03c0, // ret
+		0xc809fc08, // stlxr w9, x8, [x0]
+		0xd65f03c0, // ret
+	)
+	if _, err := m.Run(0x77, 10); err != nil || m.slotOf(9) == 0 || !m.reserved {
+		t.Fatalf("slot %#x, reserved %t, %v", m.slotOf(9), m.reserved, err)
+	}
+	m.Forget()
+	m.Begin(here+12, there+0x800, 0x77, there+0x10)
+	m.R[9] = here + 12
+	if slot := m.slotOf(9); slot != 0 {
+		t.Errorf("x9 is taken to be from %#x", slot)
+	}
+	if _, err := m.Run(0x77, 10); err != nil || m.R[9] != 1 {
+		t.Errorf("status %d, %v, want 1", m.R[9], err)
+	}
+}
+
 // TestExclusive: what was read exclusively is written if nothing came between, and the run goes on.
 func TestExclusive(t *testing.T) {
 	for _, tc := range []struct {

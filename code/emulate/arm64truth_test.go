@@ -2,7 +2,6 @@ package emulate
 
 import (
 	"bytes"
-	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
@@ -197,26 +196,14 @@ func unused(in uint32) int {
 func armCode(t *testing.T) (out []uint32) {
 	t.Helper()
 	seen := map[uint32]bool{}
-	for _, pattern := range []string{"arm64/rust/*", "arm64/cxx/*"} {
-		files, _ := filepath.Glob("../../testdata/bin/" + pattern)
-		for _, path := range files {
-			f, err := elf.Open(path)
-			if err != nil { // a folder
-				continue
-			}
-			text, err := f.Section(".text").Data()
-			f.Close()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for ; len(text) >= arm64.Size; text = text[arm64.Size:] {
-				if in := binary.LittleEndian.Uint32(text); !seen[in] {
-					seen[in] = true
-					out = append(out, in)
-				}
+	textOf(t, func(text []byte) {
+		for ; len(text) >= arm64.Size; text = text[arm64.Size:] {
+			if in := binary.LittleEndian.Uint32(text); !seen[in] {
+				seen[in] = true
+				out = append(out, in)
 			}
 		}
-	}
+	}, "arm64/rust/*", "arm64/cxx/*")
 	return out
 }
 

@@ -47,6 +47,7 @@ func (m *Machine) ReturnAddress() uint64 {
 // end. All registers are 0 but those of arguments.
 func (m *Machine) Begin(function, stack, end uint64, arguments ...uint64) bool {
 	m.R, m.X, m.Flags = [32]uint64{}, [32]Vector{}, Flags{}
+	m.loads, m.reserved = [32]loaded{}, false
 	for i, v := range arguments {
 		m.R[m.ISA.arguments[i]] = v
 	}

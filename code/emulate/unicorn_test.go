@@ -64,11 +64,10 @@ func (u *unicorn) run(t *testing.T, head, memory []byte) (after, written []byte,
 	return out[:len(head)], out[len(head):], binary.LittleEndian.Uint64(out[countOff:]) != 0
 }
 
-// codeOf are different instructions of the programs that dry runs are tested with.
-func codeOf(t *testing.T) (out [][]byte) {
+// textOf gives yield the code of each program below testdata/bin that matches one of patterns.
+func textOf(t *testing.T, yield func(text []byte), patterns ...string) {
 	t.Helper()
-	seen := map[string]bool{}
-	for _, pattern := range []string{"rust/*", "cxx/*"} {
+	for _, pattern := range patterns {
 		files, _ := filepath.Glob("../../testdata/bin/" + pattern)
 		for _, path := range files {
 			f, err := elf.Open(path)
@@ -80,20 +79,29 @@ func codeOf(t *testing.T) (out [][]byte) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for len(text) > 0 {
-				in, ok := x86.Decode(text)
-				if !ok {
-					text = text[1:]
-					continue
-				}
-				if b := text[:in.Len]; !seen[string(b)] {
-					seen[string(b)] = true
-					out = append(out, b)
-				}
-				text = text[in.Len:]
-			}
+			yield(text)
 		}
 	}
+}
+
+// codeOf are different instructions of the programs that dry runs are tested with.
+func codeOf(t *testing.T) (out [][]byte) {
+	t.Helper()
+	seen := map[string]bool{}
+	textOf(t, func(text []byte) {
+		for len(text) > 0 {
+			in, ok := x86.Decode(text)
+			if !ok {
+				text = text[1:]
+				continue
+			}
+			if b := text[:in.Len]; !seen[string(b)] {
+				seen[string(b)] = true
+				out = append(out, b)
+			}
+			text = text[in.Len:]
+		}
+	}, "rust/*", "cxx/*")
 	return out
 }
 
