@@ -119,6 +119,7 @@ type graph struct {
 	tids    []int           // ours
 	list    []waits.Lock
 	byLock  map[uint64]int
+	classes map[mem.Addr]lockClass
 	has     map[unwind.Site][]string // functions of the frames of Java that were looked at
 }
 
@@ -198,12 +199,12 @@ func (g *graph) parked(i int, w *waiter, v *view.View) {
 	if g.future(i, w, v) || g.completable(i, g.stacks[i]) {
 		return
 	}
-	offset, err := g.j.meta.Field(g.r.lasting(), w.class, ownerField)
-	if err != nil {
+	class := g.classAt(w.class)
+	if class.err != nil {
 		return // it has no owner: a Condition, a latch
 	}
 	v.TakeLate()
-	holder, err := g.j.heap.Reference(v, w.blocker+mem.Addr(offset))
+	holder, err := g.j.heap.Reference(v, w.blocker+mem.Addr(class.owner))
 	if err != nil || holder == 0 {
 		return // nobody has it alone: a Semaphore, readers
 	}
@@ -214,7 +215,7 @@ func (g *graph) parked(i int, w *waiter, v *view.View) {
 		l.Evidence = fmt.Sprintf("%s of %#x is thread %d", ownerField, uint64(w.blocker), l.Owner)
 		l.Instant = !late && g.instant[i] && g.instant[owner]
 	} else {
-		l.Note = g.unmounted(v, w.blocker+mem.Addr(offset), holder)
+		l.Note = g.unmounted(v, w.blocker+mem.Addr(class.owner), holder)
 	}
 	g.add(g.tids[i], l)
 }
@@ -313,11 +314,11 @@ func (g *graph) describe(v *view.View, object mem.Addr) string {
 	if err != nil {
 		return "an object"
 	}
-	name, err := g.j.meta.ClassName(g.r.lasting(), class)
-	if err != nil || name == "" {
+	name := g.classAt(class).name
+	if name == "" {
 		return "an object"
 	}
-	return fmt.Sprintf("%s %#x", className(dotted(name)), uint64(object))
+	return fmt.Sprintf("%s %#x", name, uint64(object))
 }
 
 // in reports whether a method is on a stack.

@@ -33,17 +33,16 @@ func (k *virtualLocks) say(f *snapshot.Fiber, t *virtualThread) {
 	if t.blocker.Data == nil || f.Wait != "" {
 		return
 	}
-	j, r := k.g.j, k.g.r
-	v := view.Copied(r.budget, t.blocker)
-	class, err := j.heap.Class(&v, t.blocker.Start)
+	v := view.Copied(k.g.r.budget, t.blocker)
+	at, err := k.g.j.heap.Class(&v, t.blocker.Start)
 	if err != nil {
 		return
 	}
-	offset, err := j.meta.Field(r.lasting(), class, ownerField)
-	if err != nil {
-		return // a Semaphore, a Condition, a queue
+	class := k.g.classAt(at)
+	if class.err != nil {
+		return
 	}
-	holder, err := j.heap.Reference(&v, t.blocker.Start+mem.Addr(offset))
+	holder, err := k.g.j.heap.Reference(&v, t.blocker.Start+mem.Addr(class.owner))
 	if err != nil || holder == 0 {
 		return // nobody has it alone
 	}
