@@ -95,7 +95,7 @@ func TestCallsARM64(t *testing.T) {
 	}
 }
 
-// TestBegin: what a run before has read is not where a function of the next one came from, and a store that it has begun
+// TestBegin: what a run before has read is not where a function of the next one came from, and a store that it began
 // is not made.
 func TestBegin(t *testing.T) {
 	memory := make([]byte, length)
