@@ -361,6 +361,35 @@ SEEN void run_mixed(void)
 	}
 }
 
+static double spent(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1e9 + t.tv_nsec;
+}
+
+// A loop, tail calls, and the host below WebAssembly; says how much CPU time each took.
+SEEN void run_shares(void)
+{
+	static const struct { const char *name; int n; } parts[] = {{"work_main", 200000}, {"tail_main", 400},
+		{"import_main", 3}};
+	double sum[3] = {0}, said = now();
+	load_module();
+	leaf = BRIEFLY;
+	for (;;) {
+		for (int i = 0; i < 3; i++) {
+			double begin = spent();
+			host_call(parts[i].name, parts[i].n);
+			sum[i] += spent() - begin;
+		}
+		if (now() - said > 0.25) {
+			said = now();
+			printf("shares work_main %.0f tail_main %.0f import_main %.0f\n", sum[0], sum[1], sum[2]);
+			fflush(stdout);
+		}
+	}
+}
+
 static void *thread(void *module)
 {
 	load(module);
@@ -427,7 +456,7 @@ static struct { const char *name; void (*run)(void); } modes[] = {
 	{"work", run_work}, {"sleep", run_sleep}, {"spin", run_spin}, {"names", run_names}, {"again", run_again},
 	{"againwork", run_again_work}, {"tail", run_tail}, {"returned", run_returned},
 	{"returnedbelow", run_returned_below}, {"two", run_two}, {"twosleep", run_two_sleep}, {"file", run_file},
-	{"loads", run_loads}, {"many", run_many}, {"mixed", run_mixed}, {"threads", run_threads},
+	{"loads", run_loads}, {"many", run_many}, {"mixed", run_mixed}, {"shares", run_shares}, {"threads", run_threads},
 	{"fiber", run_fiber}, {"fibersleep", run_fiber_sleep}, {"debug", run_debug},
 };
 

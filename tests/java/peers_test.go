@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,13 +50,14 @@ type shares struct {
 // parts are its functions, as it counts them.
 var parts = []string{"Shares.numbers", "Shares.copies", "Shares.objects", "Shares.failures"}
 
-func startShares(t testing.TB) *shares {
+func startShares(t testing.TB, version string) *shares {
 	t.Helper()
 	classes, err := filepath.Abs(filepath.Join(fetched, "classes"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(jvms()["17"][0], "-Xmx200m", "-XX:+UseSerialGC", "-cp", classes, "Shares")
+	line := append(slices.Clone(jvms()[version]), "-Xmx200m", "-XX:+UseSerialGC", "-cp", classes, "Shares")
+	c := exec.Command(line[0], line[1:]...)
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -187,7 +189,7 @@ func BenchmarkShares(b *testing.B) {
 	all := profilers(b)
 	for _, hz := range []int{100, 1000} {
 		b.Run(fmt.Sprint(hz), func(b *testing.B) {
-			s := startShares(b)
+			s := startShares(b, "17")
 			time.Sleep(3 * time.Second) // it compiles what is hot
 			slower, errors, missing := map[string][]float64{}, map[string][]float64{}, map[string][]float64{}
 			for b.Loop() {

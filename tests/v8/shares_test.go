@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/fpstack/fpstack/profile"
+	"github.com/fpstack/fpstack/tests/harness"
 )
 
 // sharers are the functions of shares.js.
@@ -171,4 +173,22 @@ func recordedShares(p *profile.Profile) shares {
 		}
 	}
 	return s.normal()
+}
+
+// TestShares: functions have the shares of CPU time that the script counts itself. All of node's work is in one thread
+// then, so that the time of the process is that of the functions.
+func TestShares(t *testing.T) {
+	for _, version := range harness.Last(versions(t)) {
+		t.Run(version, func(t *testing.T) {
+			path, err := filepath.Abs(filepath.Join(scripts, "shares.js"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			node := filepath.Join(nodes, version, "bin", "node")
+			cmd := exec.Command(node, "--single-threaded", path, "600", "shares")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+			pid, said := harness.StartShares(t, cmd)
+			harness.CompareShares(t, pid, said)
+		})
+	}
 }
