@@ -54,6 +54,7 @@ type Sampler struct {
 	seized      []interrupted // to be interrupted
 	interrupted []interrupted // to be collected
 	crowded     int           // sleeps for which no CPU is taken to be idle
+	prompt      bool          // the last Sleep was
 	delay       delay
 	windows     windows
 	ended       time.Duration // when the last sample ended
@@ -133,6 +134,7 @@ func (l *Sampler) GiveUp() {
 	for len(l.interrupted) > 0 {
 		l.remove(len(l.interrupted) - 1)
 	}
+	l.prompt = false
 	l.urgency.End()
 }
 
@@ -149,15 +151,16 @@ const (
 // another, and where no CPU is idle each of them takes the one of a thread that is sampled.
 //
 // With prompt, and if a Sleep of late has ended late for want of a CPU, the OS thread gets a CPU before all usual
-// threads when it wakes, where the kernel lets it, until what is interrupted next has been collected, or the next
-// Sleep that is not prompt, or the end of Do: the moment of a sample is then not the scheduler's choice. What follows
-// the Sleep should take a fraction of a millisecond.
+// threads when it wakes, where the kernel lets it, until a Sleep that is not prompt, or that finds a CPU idle again, or
+// the end of Do: the moment of a sample is then not the scheduler's choice. What is done between such Sleeps should
+// take a fraction of a millisecond.
 func (l *Sampler) Sleep(d time.Duration, prompt bool) {
 	if !l.inside || d <= 0 {
 		return
 	}
 	l.disarm()
 	l.crowded, l.keepAway = max(0, l.crowded-1), max(0, l.keepAway-1)
+	l.prompt = prompt
 	if prompt && (l.crowded > 0 || l.cpu != 0) {
 		l.urgency.Begin()
 	} else {

@@ -146,9 +146,11 @@ func (l *Sampler) Collect(d time.Duration) (*Copy, error) {
 	}
 }
 
-// calm ends the urgency once nobody can be stopped because of us.
+// calm ends the urgency once nobody can be stopped because of us, unless the next sleep would begin it again: a thread
+// that comes back among the usual ones gives its CPU to one of them first, and has no turn until the next tick of the
+// scheduler, milliseconds later.
 func (l *Sampler) calm() {
-	if len(l.interrupted) == 0 {
+	if len(l.interrupted) == 0 && !(l.prompt && l.crowded > 0) {
 		l.urgency.End()
 	}
 }

@@ -61,10 +61,13 @@ func TestUrgentWhileInterrupted(t *testing.T) {
 	}
 }
 
-// TestPromptSleep: the OS thread comes before others once it wakes from a prompt Sleep, until what it interrupts has
-// been collected, or it sleeps in another way.
+// TestPromptSleep: the OS thread comes before others once it wakes from a prompt Sleep, also when what it interrupts
+// has been collected, until it sleeps in another way.
 func TestPromptSleep(t *testing.T) {
+	c := start(t, "threads", 1, 1, 1)
+	p := openTarget(t, c.pid())
 	l := openSampler(t, SamplerOptions{})
+	w, table := openWatch(t, p, spinner(t, c.pid())), mapsOf(t, p)
 	policy := func() uint32 {
 		attr, err := unix.SchedGetAttr(0, 0)
 		if err != nil {
@@ -82,6 +85,16 @@ func TestPromptSleep(t *testing.T) {
 		l.Sleep(time.Millisecond, true)
 		if at := policy(); at != unix.SCHED_FIFO && !l.urgency.Refused {
 			t.Errorf("after a prompt Sleep: policy %d", at)
+		}
+		var got Copy
+		if err := seizeAndInterrupt(l, w, &got, table); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := l.Collect(20 * time.Second); c == nil || err != nil {
+			t.Fatalf("it does not stop: %v", err)
+		}
+		if at := policy(); at != unix.SCHED_FIFO && !l.urgency.Refused {
+			t.Errorf("after a prompt Sleep and a sample: policy %d", at)
 		}
 		l.Sleep(time.Millisecond, false)
 		if at := policy(); at != unix.SCHED_NORMAL {
