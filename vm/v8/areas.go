@@ -188,5 +188,9 @@ func (r *Runtime) builtinAt(a *area, pc mem.Addr) *builtin {
 	if a.made {
 		return nil
 	}
-	return r.builtins.find(module.Vaddr(uint64(pc) - a.bias))
+	at := module.Vaddr(uint64(pc) - a.bias)
+	if b := r.builtins.find(at); b != nil || len(r.builtins.list) > 0 || r.port.entryHolding == nil {
+		return b
+	}
+	return r.port.entryHolding(r, at)
 }

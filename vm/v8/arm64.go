@@ -23,6 +23,7 @@ var onARM64 = port{
 		"InterpreterBytecodeOffsetRegister": 19},
 	framed:       framedARM64(),
 	entry:        (*Runtime).entryARM64,
+	entryHolding: (*Runtime).entryHoldingARM64,
 	stateOf:      (*Runtime).stateARM64,
 	prologueSize: 3 * instruction, // of a frame with a type: mov x16, type; stp xzr, x16; stp x29, x30
 	prologue:     prologueARM64,
@@ -74,6 +75,37 @@ func (r *Runtime) entryARM64(b *builtin, v module.Vaddr, _ bool) *cfi.Row {
 		return nil
 	}
 	return &row
+}
+
+// entryHoldingARM64 finds the JSEntry that holds v by its first instruction: of all builtins it alone saves the
+// registers d8 to d15, which are C++'s, and it puts each pair in front of the last.
+// Source: MacroAssembler::PushCalleeSavedRegisters in src/codegen/arm64/macro-assembler-arm64.cc.
+func (r *Runtime) entryHoldingARM64(v module.Vaddr) *builtin {
+	const most = 128 * instruction              // it has some 70
+	const first, signs = 0x6dbf3fee, 0xd503233f // stp d14, d15, [sp, #-16]!; paciasp
+	v -= v % instruction
+	start := v
+	for {
+		code, ok := r.m.Text(start)
+		if !ok || v-start >= most {
+			return nil
+		}
+		i := arm64.Word(code)
+		if i == first {
+			break
+		} else if i == arm64.Ret && start != v || start < instruction {
+			return nil
+		}
+		start -= instruction
+	}
+	if code, ok := r.m.Text(start - instruction); ok && arm64.Word(code) == signs {
+		start -= instruction
+	}
+	b := &builtin{start: start, end: v + instruction, name: "JSEntry", kind: entryFromC, prologue: -1}
+	if r.entryARM64(b, v, true) == nil {
+		return nil
+	}
+	return b
 }
 
 // prologueARM64 is where code saves the frame pointer.

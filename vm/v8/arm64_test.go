@@ -2,6 +2,7 @@ package v8
 
 import (
 	"debug/elf"
+	"reflect"
 	"testing"
 
 	"github.com/fpstack/fpstack/maps/module"
@@ -154,6 +155,35 @@ func TestEntryARM64(t *testing.T) {
 		}
 		if len(want) > 0 || row.RA.N != -152 {
 			t.Errorf("return address at CFA%+d, no rule for %v", row.RA.N, want)
+		}
+	}
+}
+
+// TestUnnamedEntryARM64: in an object that names no builtin JSEntry is known by what it saves, and has the same rows.
+func TestUnnamedEntryARM64(t *testing.T) {
+	named, _, a := drawnARM64(t, "JSEntry", entryFromC, jsEntryARM64)
+	unnamed, _, _ := drawnARM64(t, "JSEntry", entryFromC, jsEntryARM64)
+	unnamed.builtins.list = nil
+	region, _ := named.Region(a.start)
+	const handler = 27 // which exceptions go to
+	for i := range jsEntryARM64 {
+		if i >= handler && i <= handler+3 {
+			continue // no way leads there: it is walked like others
+		}
+		want, _, err := named.Row(region, a.start+mem.Addr(4*i)+3, false)
+		got, ok, err2 := unnamed.Row(region, a.start+mem.Addr(4*i)+3, false)
+		if err != nil || err2 != nil || !ok || !reflect.DeepEqual(got, want) {
+			t.Errorf("instruction %d: got %+v, want %+v; %v, %v", i, got, want, err, err2)
+		}
+	}
+	for _, other := range [][]uint32{interpretedARM64, recordARM64} {
+		r, _, a := drawnARM64(t, "NoFrame", 0, other)
+		r.builtins.list = nil
+		for i := range other {
+			row, ok, err := r.Row(region, a.start+mem.Addr(4*i)+3, false)
+			if row != onARM64.framed || !ok || err != nil {
+				t.Errorf("instruction %d of another: %+v, %t, %v", i, row, ok, err)
+			}
 		}
 	}
 }

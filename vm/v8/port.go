@@ -21,6 +21,9 @@ type port struct {
 	framed *cfi.Row
 	// entry is the row at v in b, which C++ called; nil if its instructions are others.
 	entry func(r *Runtime, b *builtin, v module.Vaddr, interrupted bool) *cfi.Row
+	// entryHolding finds a JSEntry by its instructions, in an object that names no builtin; nil where a frame of it is
+	// walked like others.
+	entryHolding func(r *Runtime, v module.Vaddr) *builtin
 	// stateOf finds the state at an interrupted PC, in a.
 	stateOf func(r *Runtime, a *area, now *regs.Registers, v *view.View) (state, error)
 	// prologue is how many bytes of code come before the frame is built, below 0 if that is not seen; of code that

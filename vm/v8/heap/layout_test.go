@@ -162,3 +162,13 @@ func TestNewerVersion(t *testing.T) {
 		t.Errorf("without %s: %v", name, err)
 	}
 }
+
+// TestMayRefer: objects are anywhere where arm64 has the memory of processes.
+func TestMayRefer(t *testing.T) {
+	for w, want := range map[uint64]bool{0x7fff80001001: true, 0xaaaad0001801: true, 0xffffa4800001: true, 0: false,
+		0x11: false, 0xaaaad0001800: false, 0xaaaad0001803: false, 1<<48 + 0x1001: false} {
+		if got := MayRefer(w); got != want {
+			t.Errorf("%#x: got %t", w, got)
+		}
+	}
+}

@@ -48,7 +48,7 @@ func (n *native) words(a mem.Addr, count int) []uint64 {
 }
 
 // isNative reports whether w may be the address of an object of C++.
-func isNative(w uint64) bool { return w%wordSize == 0 && w > 1<<16 && w < 1<<47 }
+func isNative(w uint64) bool { return w%wordSize == 0 && w > 1<<16 && w < heap.Space }
 
 // moduleOf finds the NativeModule of an instance, and its code that holds pc: one of the objects that the instance
 // leads to is a Managed, which refers to what releases the module, and this to a shared pointer to it. There may be
@@ -142,7 +142,7 @@ func (n *native) nativeModule(a mem.Addr) (*module, bool) {
 }
 
 // isHeapAligned reports whether w may be where instructions begin.
-func isHeapAligned(w uint64) bool { return w != 0 && w%16 == 0 && w < 1<<47 }
+func isHeapAligned(w uint64) bool { return w != 0 && w%16 == 0 && w < heap.Space }
 
 // isBinary reports whether the binary of a module is at a.
 func (n *native) isBinary(a mem.Addr) bool {

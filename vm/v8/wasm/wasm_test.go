@@ -158,3 +158,13 @@ func TestModuleIsProven(t *testing.T) {
 		t.Errorf("a module at %#x has code where nobody has", uint64(found.addr))
 	}
 }
+
+// TestIsNative: objects of C++ are anywhere where arm64 has the memory of processes.
+func TestIsNative(t *testing.T) {
+	for w, want := range map[uint64]bool{0x5555d0001800: true, 0xaaaad0001800: true, 0xffffa4800000: true, 0: false,
+		0xaaaad0001804: false, 1<<48 + 0x1000: false} {
+		if got := isNative(w); got != want {
+			t.Errorf("%#x: got %t", w, got)
+		}
+	}
+}
