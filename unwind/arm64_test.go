@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fpstack/fpstack/maps/module"
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind"
 )
@@ -56,6 +57,50 @@ func TestRecordOfAnother(t *testing.T) {
 				t.Errorf("note %q, want %q in it", note, tc.note)
 			}
 		})
+	}
+}
+
+// oneFunction is all that is known of functions.
+type oneFunction struct{ start, end module.Vaddr }
+
+func (f oneFunction) Bounds(_ *module.Module, v module.Vaddr) (start, end module.Vaddr, ok bool) {
+	return f.start, f.end, f.start <= v && v < f.end
+}
+
+func (oneFunction) DebugFrame(*module.Module) ([]byte, error) { return nil, nil }
+
+// Where musl's _start has jumped to has no caller: it was entered with a link register of 0, and no table says so. What
+// saved another word, or where nothing says where the function begins, is cut.
+func TestEnteredWithZero(t *testing.T) {
+	const entry, back = codeBase + 0x800, codeBase + 0x810
+	// stp x29, x30, [sp, #-48]!; then stp x19, x20, [sp, #16]
+	code := []uint32{0xa9bd7bfd, armSetFP, 0xa90153f3, armCall, armNop, armLoop}
+	for _, tc := range []struct {
+		name      string
+		functions unwind.Functions
+		pc        uint64
+		link      uint64 // saved, or in x30 up to there
+		want      string
+	}{
+		{"it has called", oneFunction{entry, back + 8}, back, 0, "0x10810(context) root"},
+		{"it has just begun", oneFunction{entry, back + 8}, entry, 0, "0x10800(context) root"},
+		{"from elsewhere", oneFunction{entry, back + 8}, back, 0x99, "0x10810(context) no rule"},
+		{"nothing says where it begins", nil, back, 0, "0x10810(context) no rule"},
+	} {
+		d := newDrawn(regs.ARM64)
+		for i := range d.code {
+			d.code[i] = 0 // udf
+		}
+		d.tables = &ehFrame{order: d.arch.Order}
+		d.tables.fde(d.tables.cie("zR", 30, defCFA, 31, 0), 0x10100, 16)
+		d.functions = tc.functions
+		d.putARM64(0x800, code...)
+		d.stack.Word(0).Word(tc.link).Skip(6)
+		s := d.walk(t, unwind.Options{}, map[regs.Reg]uint64{regs.ARM64PC: tc.pc, regs.ARM64SP: stackBase + 0x1000,
+			regs.ARM64FP: stackBase + 0x1000, regs.ARM64LR: tc.link})
+		if got := show(s); got != tc.want {
+			t.Errorf("%s: got %s (%v), want %s", tc.name, got, s.Err, tc.want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package unwind
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fpstack/fpstack/regs"
 	"github.com/fpstack/fpstack/unwind/cfi"
@@ -85,6 +86,15 @@ func (c *cursor) linkDoubted(s *site) bool {
 	return to == nil || !c.mayReturn(to)
 }
 
+// beginsAtZero reports whether the instructions of the whole way from the entry of the function say that it was entered
+// with a return address of 0. A link register is 0 at the root alone, from where code may have come by jumps, as in
+// musl from _start.
+func (c *cursor) beginsAtZero(s *site) bool {
+	return slices.ContainsFunc(s.code, func(r codeRow) bool {
+		return r.exact && c.apply(&r.compiled, mustReturn) == atZero
+	})
+}
+
 // underSignal reports whether a function that pclntab calls the outermost of its stack returns to a
 // signal trampoline: runtime.sigtramp, below which is what the signal interrupted.
 func (c *cursor) underSignal(s *site) bool {
@@ -136,6 +146,9 @@ func (c *cursor) stepNoTable(s *site) *ending {
 	}
 	if hasCode(c.arch) && c.stepCode(s, unsure) {
 		return nil
+	}
+	if c.arch.LR != regs.NoReg && c.beginsAtZero(s) {
+		return atRoot
 	}
 	if c.arch.LR != regs.NoReg && innermost && c.stepLinkRegister() {
 		return nil

@@ -32,6 +32,8 @@ type drawn struct {
 	alt   *memory.Image
 	// tables is the .eh_frame of the code, which then is of a file; nil: no file holds the code.
 	tables *ehFrame
+	// functions know where functions begin and end, nil: nobody does.
+	functions unwind.Functions
 }
 
 func newDrawn(a *regs.Arch) *drawn {
@@ -73,7 +75,7 @@ func (d *drawn) walk(t *testing.T, opt unwind.Options, set map[regs.Reg]uint64) 
 	for reg, v := range set {
 		r.Set(reg, v)
 	}
-	w := unwind.NewWalker(module.NewSet(table, module.Image{Mapping: d.open, Memory: memory}), nil)
+	w := unwind.NewWalker(module.NewSet(table, module.Image{Mapping: d.open, Memory: memory}), d.functions)
 	th := &snapshot.Thread{TID: 1, Arch: d.arch, Registers: &r, Stack: d.stack.Range()}
 	s := w.Walk(th, memory, opt)
 	// What the Walker learned changes nothing.
