@@ -15,6 +15,7 @@ type chain struct {
 	most   int  // how many frames are enough, 0: all
 	cut    bool // there are more, which could not be read
 	unset  bool // a call of the eval loop has just begun, and what leads to the frames is not set
+	bare   bool // nothing says which call of the eval loop runs which frames: calls are counted
 	// begun is an address in the frame of such a call where those that came before it are known; 0 for none.
 	begun mem.Addr
 }
@@ -30,7 +31,7 @@ type group struct {
 const maxFrames = 1 << 14
 
 func (c *chain) reset(t object.Thread) {
-	c.state, c.frames, c.groups, c.cut, c.unset, c.begun = t, c.frames[:0], c.groups[:0], false, false, 0
+	c.state, c.frames, c.groups, c.cut, c.unset, c.bare, c.begun = t, c.frames[:0], c.groups[:0], false, false, false, 0
 }
 
 func (c *chain) close(anchor mem.Addr) {
@@ -59,6 +60,7 @@ func (c *chain) walkOn(l *object.Layout, m *view.View, t object.Thread, stack me
 	switch {
 	case l.Thread.CFrame == 0 && l.Thread.Chunk == 0:
 		c.walkObjects(l, m, t.Frame)
+		c.bare = true
 	case l.Thread.CFrame != 0 && l.Thread.Frame != 0:
 		c.walkObjects(l, m, t.Frame)
 		c.pairCFrames(l, m)
@@ -84,7 +86,8 @@ func (c *chain) walkObjects(l *object.Layout, m *view.View, at mem.Addr) {
 }
 
 // pairCFrames gives each frame its CFrame (3.10), the oldest first: one more or less belongs to a call that begins or
-// ends.
+// ends. A call that begins may have put its CFrame in front before it has set what that leads to: then the list, which
+// ends in the state, is lost.
 func (c *chain) pairCFrames(l *object.Layout, m *view.View) {
 	if c.cut {
 		return
@@ -97,11 +100,14 @@ func (c *chain) pairCFrames(l *object.Layout, m *view.View) {
 		}
 		list = append(list, at)
 		next, ok := object.Pointer(m, at+mem.Addr(l.CFrame.Previous))
-		if !ok {
-			c.cut = true
+		if !ok || next == 0 {
+			c.bare = true
 			return
 		}
 		at = next
+	}
+	if c.bare = len(list)+1 < len(c.groups); c.bare {
+		return
 	}
 	for i, j := len(c.groups)-1, len(list)-1; i >= 0 && j >= 0; i, j = i-1, j-1 {
 		c.groups[i].anchor = list[j]

@@ -2,9 +2,11 @@ package cpython
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/fpstack/fpstack/mem"
+	"github.com/fpstack/fpstack/unwind"
 	"github.com/fpstack/fpstack/vm/cpython/object"
 	"github.com/fpstack/fpstack/vm/view"
 )
@@ -129,4 +131,55 @@ func TestShimsInACircle(t *testing.T) {
 			t.Errorf("%s: %d frames, cut %v", s.name, len(c.frames), c.cut)
 		}
 	}
+}
+
+// TestCFrameThatBegins: in 3.10 a call that begins has put its CFrame in front before what that leads to is set: what
+// lies there loses no frame, and each is in front of the call that runs it.
+func TestCFrameThatBegins(t *testing.T) {
+	for _, s := range samples(t) {
+		if s.name != "3.10" {
+			continue
+		}
+		s.known(s.runtime)
+		native := s.calls(t, s.runtime)
+		chains, _ := s.runtime.chainsOf(s.thread, s.runtime.stopped(s.thread, nil))
+		front := chains[0].state.CFrame + mem.Addr(s.runtime.layout.CFrame.Previous)
+		frame := uint64(chains[0].frames[0].Addr) // what may lie there
+		for _, previous := range []uint64{0, 0xffff0000, frame} {
+			th := *s.thread
+			th.Stack.Data = slices.Clone(th.Stack.Data)
+			th.Copied = slices.Clone(th.Copied)
+			set := 0
+			for _, r := range append([]*mem.Range{&th.Stack}, pointers(th.Copied)...) {
+				if _, ok := r.Bytes(front, wordSize); ok {
+					r.Data = slices.Clone(r.Data)
+					order.PutUint64(r.Data[front-r.Start:], previous)
+					set++
+				}
+			}
+			stack := unwind.Stack{Frames: slices.Clone(native)}
+			s.runtime.Identify(&th, &stack, nil)
+			if got := s.shown(&stack); got != s.want || set == 0 {
+				t.Errorf("%#x, set in %d ranges: frames\n%swant\n%s", previous, set, got, s.want)
+			}
+			python := false
+			for i := range stack.Frames {
+				f := &stack.Frames[i]
+				if f.Note != "" || f.Gap {
+					t.Errorf("%#x: frame %d says %q, gap %v", previous, i, f.Note, f.Gap)
+				}
+				if f.PC == 2 && !python {
+					t.Errorf("%#x: no frame of Python in front of the call at %#x", previous, uint64(f.SP))
+				}
+				python = f.Site != 0
+			}
+		}
+	}
+}
+
+func pointers(ranges []mem.Range) (out []*mem.Range) {
+	for i := range ranges {
+		out = append(out, &ranges[i])
+	}
+	return out
 }

@@ -129,7 +129,7 @@ const (
 
 // place places the frames of one chain.
 func (p *placing) place(c *chain) {
-	if c.groups != nil && c.groups[0].anchor == 0 && c.state.CFrame == 0 && p.r.layout.Thread.Chunk == 0 {
+	if c.bare {
 		p.placeByCount(c)
 	} else {
 		p.placeByAnchor(c)
@@ -208,8 +208,8 @@ func (p *placing) ending(from int) (at int, ok bool) {
 	return from, false
 }
 
-// placeByCount pairs frames with the native frames of the eval loop (3.8, 3.9), the oldest first: a call that has just
-// begun has none yet.
+// placeByCount pairs frames with the native frames of the eval loop (3.8, 3.9; 3.10 where a call has just begun), the
+// oldest first: such a call may have none yet.
 func (p *placing) placeByCount(c *chain) {
 	var evals []int
 	code := p.r.functions()
