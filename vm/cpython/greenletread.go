@@ -162,7 +162,7 @@ func (x *greenlet) decode(stop int) {
 func currentOf(m *view.View, byAddr map[mem.Addr]*greenlet, x *greenlet, stop int) mem.Addr {
 	for i := stop + wordTop + 1; (i+1)*wordSize <= len(x.words); i++ {
 		at := x.word(i)
-		if at == 0 || at%wordSize != 0 || at>>47 != 0 {
+		if at == 0 || at%wordSize != 0 || at>>48 != 0 {
 			continue
 		}
 		b, ok := m.Bytes(at, 2*wordSize)

@@ -18,7 +18,7 @@ const (
 	sleeps, sleepsState       = 0x10100, 0x11200
 	ended, endedState         = 0x10200, 0x11400
 	begins, beginsState       = 0x10300, 0x11600
-	greenThread               = 0x11800
+	greenThread               = 0xaaaad0001800 // as far up as arm64 has memory
 	frameObject, frame, outer = 0x12000, 0x12100, 0x12200
 	entry, entryMoved, codeAt = 0x7ffff000, 0x13000, 0x14000
 )
@@ -46,7 +46,8 @@ func drawGreenlets(t *testing.T) (*greenlets, *snapshot.Snapshot) {
 	}
 	implementation(mainGreenlet, mainState, isActive, uint64(mainStop), 0, 0, 0, 0, 0)
 	put(mainState+20*8, greenThread)
-	put(greenThread, mainGreenlet, mainGreenlet)
+	thread := mem.Range{Start: greenThread, Data: make([]byte, 16)}
+	putWords(thread, greenThread, mainGreenlet, mainGreenlet)
 	implementation(sleeps, sleepsState, entry-0x100, entry+0x1000, entryMoved-0x100, 0x200, 0, 0, frameObject)
 	implementation(ended, endedState, 0, entry+0x1000)
 	implementation(begins, beginsState)
@@ -64,7 +65,7 @@ func drawGreenlets(t *testing.T) (*greenlets, *snapshot.Snapshot) {
 		{Start: greenCode, End: greenCode + 0x1000, Inode: 1, Path: "/x/greenlet/_greenlet.cpython-313.so"}})
 	r := bareRuntime(l)
 	s := &snapshot.Snapshot{Maps: table}
-	s.Whole = []mem.Range{{Start: 0x10000, Data: data}}
+	s.Whole = []mem.Range{{Start: 0x10000, Data: data}, thread}
 	r.green = &greenlets{r: r, types: map[mem.Addr]string{greenType: greenletModule}}
 	return r.green, s
 }
