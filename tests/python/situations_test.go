@@ -372,6 +372,7 @@ func TestFirstSample(t *testing.T) {
 			return // -full has it
 		}
 		var without [3]int
+		var last string
 		for k := range without {
 			p := recorded(t, in, "ten.py", 50*time.Millisecond)
 			if len(p.Samples) == 0 {
@@ -380,13 +381,14 @@ func TestFirstSample(t *testing.T) {
 			for i := range p.Samples {
 				if chainLength(p, i) != 9 {
 					without[k]++
+					last = stackOf(p, i)
 				}
 			}
 			if without[k] == 0 {
 				return
 			}
 		}
-		t.Errorf("samples without all nine frames of chain in three recordings: %v", without)
+		t.Errorf("samples without all nine frames of chain in three recordings: %v; the last of them%s", without, last)
 	})
 }
 
@@ -398,6 +400,16 @@ func chainLength(p *profile.Profile, i int) (n int) {
 		}
 	}
 	return n
+}
+
+// stackOf is the stack of a sample as text, innermost frame first.
+func stackOf(p *profile.Profile, i int) string {
+	var b strings.Builder
+	for at := p.Samples[i].Stack; at != 0; at = p.Tree.Parent(at) {
+		f := p.Frames[p.Tree.Frame(at)]
+		fmt.Fprintf(&b, "\n%s %s:%d", f.Func, filepath.Base(f.File), f.Line)
+	}
+	return b.String()
 }
 
 // TestBirths: threads that just began have their frames of Python in a recording, also where the interpreter puts the
