@@ -51,7 +51,11 @@ func (t *tables) byPCLN(v uint64, arch *regs.Arch) (found, bool) {
 	if flags&pclntab.SPWrite != 0 && v != f.Entry {
 		// systemstack, asmcgocall and the like go to another stack inside; the frame record
 		// that they pushed first stays where the frame pointer points.
-		if len(row.Regs) == 0 {
+		switch {
+		case len(row.Regs) != 0:
+		case t.returns(v, arch): // wherever it was, it is back
+			return found{row: row, origin: PCSP}, true
+		default:
 			return found{leaves: true, why: f.Name() + " goes to another stack"}, true
 		}
 		read, err := t.onFirstStack(f, v, arch)
@@ -149,6 +153,13 @@ func (t *tables) savesFP(v uint64, arch *regs.Arch) bool {
 	const stur = 0xf81f83fd
 	code, ok := t.m.Text(module.Vaddr(v))
 	return arch == regs.ARM64 && ok && len(code) >= 4 && binary.LittleEndian.Uint32(code) == stur
+}
+
+// returns reports whether v is the instruction that goes on at the link register: "ret".
+func (t *tables) returns(v uint64, arch *regs.Arch) bool {
+	const ret = 0xd65f03c0
+	code, ok := t.m.Text(module.Vaddr(v))
+	return arch == regs.ARM64 && ok && len(code) >= 4 && binary.LittleEndian.Uint32(code) == ret
 }
 
 // recordPrologue is the length of the instructions that make the frame record and set the

@@ -372,6 +372,31 @@ func TestReplayARM64SystemstackJumps(t *testing.T) {
 	}
 }
 
+// At its last instruction, ret, runtime.systemstack is back on the stack of its caller, as all that switch stacks are:
+// SP is the caller's, and not a bound of it.
+func TestReplayARM64SystemstackReturns(t *testing.T) {
+	const ret = 0xd65f03c0
+	r := replay(t, "arm64", "golang-systemstack")
+	th := r.Threads[0]
+	caller := r.walk(&th).Frames[4]
+	y := r.symbols[slices.IndexFunc(r.symbols, func(y elf.Symbol) bool { return y.Name == "runtime.systemstack.abi0" })]
+	at := y.Value
+	for at < y.Value+y.Size && r.instruction(at) != ret {
+		at += 4
+	}
+	now := *th.Registers
+	now.Set(now.Arch.PC, at)
+	now.Set(now.Arch.SP, uint64(caller.SP))
+	now.Set(now.Arch.FP, uint64(caller.SP)-8)
+	now.Set(now.Arch.LR, uint64(caller.PC))
+	th.Registers = &now
+	const want = "runtime.systemstack.abi0(context) main.gamma(pcsp) main.beta(pcsp) main.alpha(pcsp) " +
+		"main.main(pcsp) runtime.main(pcsp) runtime.goexit.abi0(pcsp) root"
+	if got := r.show(r.walk(&th)); got != want {
+		t.Errorf("at %#x:\ngot  %s\nwant %s", at, got, want)
+	}
+}
+
 // Between the two instructions that make a small frame of Go the frame pointer is still the caller's, and what lies
 // where it will be is not.
 func TestReplayARM64SavesFP(t *testing.T) {
