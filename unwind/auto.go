@@ -58,7 +58,7 @@ func (c *cursor) stepTable(s *site) *ending {
 		return atRoot
 	}
 	// Of a thread that sleeps and was not stopped only SP and PC are known.
-	if e.blind && c.stepBySP(s) {
+	if e.blind && c.stepBySP(s) || e == notKnown && c.stepLeaf(s) {
 		return nil
 	}
 	// Hand-written assembly has tables with mistakes: glibc's 386 memset counts its pushes

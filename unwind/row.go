@@ -189,7 +189,7 @@ func (c *cursor) returnAddress(r *compiled, cfa mem.Addr) (ra mem.Addr, late boo
 		return 0, false, failed(ReadFault, fmt.Errorf("read return address: %w", err))
 	}
 	if !ok {
-		return 0, false, end(NoRule, "return address is in a register that is not known")
+		return 0, false, notKnown
 	}
 	return c.code(v), late, nil
 }

@@ -34,8 +34,9 @@ type Walker struct {
 	sites     sites
 	record    *compiled             // the frame record of arch as a row, nil for none
 	paths     map[pathKey]*compiled // nil value: no way
-	spare     []regs.Saved          // for rows to come
-	chain     []mem.Addr            // frame records that were proved in this walk, ascending: see leadsBack
+	leaves    map[leafKey][]leafCall
+	spare     []regs.Saved // for rows to come
+	chain     []mem.Addr   // frame records that were proved in this walk, ascending: see leadsBack
 
 	changes int    // of modules, when mapped was set
 	mapped  uint64 // counts the changes of mappings, from 1
@@ -52,7 +53,7 @@ type Walker struct {
 // code take to be read is charged to the budget of modules (see [module.Set.Charge]); without one nothing bounds it.
 func NewWalker(modules *module.Set, functions Functions) *Walker {
 	return &Walker{modules: modules, functions: functions, tables: map[module.Object]*tables{},
-		sites: newSites(), paths: map[pathKey]*compiled{}, changes: modules.Changes(),
+		sites: newSites(), paths: map[pathKey]*compiled{}, leaves: map[leafKey][]leafCall{}, changes: modules.Changes(),
 		mapped: 1, moment: 1, seed: maphash.MakeSeed()}
 }
 
@@ -137,6 +138,7 @@ func (w *Walker) begin(a *regs.Arch) {
 	if a != w.arch {
 		w.arch, w.sites, w.record = a, newSites(), recordRow(a)
 		clear(w.paths)
+		clear(w.leaves)
 	}
 }
 
@@ -243,6 +245,7 @@ func impossible(stop Stop, format string, args ...any) *ending {
 var (
 	atRoot     = &ending{stop: Root}
 	notCalled  = end(NoRule, "no call precedes the return address")
+	notKnown   = end(NoRule, "return address is in a register that is not known")
 	linkLost   = end(NoRule, "return address is in the link register, which a call has overwritten")
 	endedEarly = end(ReadFault, "walk ended early")
 	// atZero is a root by a return address of 0 where a table expects one.
