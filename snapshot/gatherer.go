@@ -22,26 +22,35 @@ type ProcessCopier interface {
 }
 
 // GatherBudget is the Budget of a Gatherer that has none of its own. Its Calls and Ranges do not count.
-var GatherBudget = Budget{Bytes: 64 << 20, Time: 50 * time.Millisecond}
+var GatherBudget = Budget{Bytes: 64 << 20, Time: 150 * time.Millisecond}
+
+// GatherRead is how much a ProcessCopier may read in a stop that was not asked for more: some 40,000 goroutines. It is
+// read within about 50 ms, and where that takes longer, by a slow machine or one that others use, as much is had within
+// the Time of the Budget.
+const GatherRead = 128 << 20
+
+// callCost is how many bytes are read in the time that a call takes.
+const callCost = 8 << 10
 
 // Gatherer copies many small ranges of one process. What lies near to each other is read at once, and only what is
 // wanted of it is kept: where there are ten thousand, calls are what takes the time. It is for one goroutine at a
 // time, but for [Gatherer.End].
 type Gatherer struct {
 	Budget Budget // of each ProcessCopier; the zero Budget is GatherBudget
-	// Used is how much of the Budget's Time has passed, from whenever: the CPU time of the thread that runs the
-	// ProcessCopiers, so that what delays it on a busy machine takes nothing off. nil: by the clock.
-	Used func() time.Duration
-	// Until is when all ends by the clock; the zero Time: never.
+	// Read is how many bytes each ProcessCopier may read, of which it keeps what it wants; a call counts as 8 KiB more.
+	// 0: any.
+	Read int
+	// Until is when all ends; the zero Time: never.
 	Until time.Time
 
 	memory PieceReader
 	ranges []mem.Range
 	short  []Shortfall
-	left   int           // bytes
-	used   time.Duration // by Used, when the time of the ProcessCopier is over
-	err    error         // why the ProcessCopier gets no more, nil if it does
-	broken error         // why nobody does
+	left   int       // bytes
+	unread int       // bytes of Read
+	end    time.Time // when the time of the ProcessCopier is over
+	err    error     // why the ProcessCopier gets no more, nil if it does
+	broken error     // why nobody does
 	rest   []byte
 	run    []byte // what was read last
 	ended  atomic.Bool
@@ -72,10 +81,6 @@ func touched(n int) []byte {
 // Run lets copiers copy what they need, by memory. A panic in a ProcessCopier is a Shortfall.
 func (g *Gatherer) Run(copiers []ProcessCopier, memory PieceReader) {
 	g.memory = memory
-	if g.Used == nil {
-		start := time.Now()
-		g.Used = func() time.Duration { return time.Since(start) }
-	}
 	for _, c := range copiers {
 		g.copy(c)
 	}
@@ -94,7 +99,10 @@ func (g *Gatherer) copy(c ProcessCopier) {
 	if budget == (Budget{}) {
 		budget = GatherBudget
 	}
-	g.left, g.used, g.err = budget.Bytes, g.Used()+budget.Time, g.broken
+	g.left, g.unread, g.end, g.err = budget.Bytes, g.Read, time.Now().Add(budget.Time), g.broken
+	if !g.Until.IsZero() && g.Until.Before(g.end) {
+		g.end = g.Until
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			g.err = fmt.Errorf("a fault of fpstack, please report it: %v", p)
@@ -160,12 +168,13 @@ func (g *Gatherer) read(a mem.Addr, n int) mem.Range {
 	case g.ended.Load():
 		g.err, g.broken = ErrSpent, ErrSpent
 		return mem.Range{}
-	case n > g.left && n > maxRun, g.Used() > g.used, !g.Until.IsZero() && time.Now().After(g.Until):
+	case n > g.left && n > maxRun, g.Read > 0 && g.unread < n+callCost, time.Now().After(g.end):
 		g.err = ErrSpent
 		return mem.Range{}
 	case n > len(g.run):
 		g.run = make([]byte, n)
 	}
+	g.unread -= n + callCost
 	pieces := [1]Piece{{Addr: a, Data: g.run[:n]}}
 	if err := g.memory.ReadPieces(pieces[:]); err != nil {
 		g.err, g.broken = err, err

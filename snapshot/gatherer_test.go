@@ -103,13 +103,10 @@ func TestGatherEnds(t *testing.T) {
 		{"no time", Budget{Bytes: 100, Time: -1}, nil, 0, ErrSpent},
 		{"memory is gone", Budget{Bytes: 100, Time: time.Hour},
 			func(_ *Gatherer, m *field, _ *gathering) { m.err = broken }, 0, broken},
-		{"no CPU time", Budget{Bytes: 100, Time: 2}, func(g *Gatherer, _ *field, _ *gathering) {
-			used := time.Duration(0)
-			g.Used = func() time.Duration { used += 2; return used } // when it begins, and at each read
-		}, 1, ErrSpent},
-		{"delayed, not working", Budget{Bytes: 100, Time: 1}, func(g *Gatherer, _ *field, _ *gathering) {
-			g.Used, g.Until = func() time.Duration { return 7 }, time.Now().Add(time.Hour)
-		}, 2, nil},
+		{"nothing more to read", Budget{Bytes: 100, Time: time.Hour},
+			func(g *Gatherer, _ *field, _ *gathering) { g.Read = 2*(8+callCost) - 1 }, 1, ErrSpent},
+		{"enough to read, slowly", Budget{Bytes: 100, Time: time.Hour},
+			func(g *Gatherer, _ *field, _ *gathering) { g.Read = 2 * (8 + callCost) }, 2, nil},
 		{"delayed too long", Budget{Bytes: 100, Time: time.Hour}, func(g *Gatherer, _ *field, _ *gathering) {
 			g.Until = time.Now().Add(-1)
 		}, 0, ErrSpent},

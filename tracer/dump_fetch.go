@@ -198,18 +198,14 @@ func (g *fetching) take() (got, more int) {
 	return int(g.done.Load()), more
 }
 
-const (
-	// gatherGrace is how much later than its own bound a ProcessCopier is given up: one read may sleep.
-	gatherGrace = 5 * time.Millisecond
-	// gatherDelay is how long ProcessCopiers hold the threads if others use the CPU meanwhile, by default.
-	gatherDelay = 150 * time.Millisecond
-)
+// gatherGrace is how much later than its own bound a ProcessCopier is given up: one read may sleep.
+const gatherGrace = 5 * time.Millisecond
 
 // gather lets the ProcessCopiers copy what they need of the stopped process, on the copier.
 func (s *stop) gather() {
-	used, bound := s.opt.ProcessTime, s.opt.ProcessTime
+	read, bound := 0, s.opt.ProcessTime
 	if bound <= 0 {
-		used, bound = snapshot.GatherBudget.Time, gatherDelay
+		read, bound = snapshot.GatherRead, snapshot.GatherBudget.Time
 	}
 	bound = min(bound, s.opt.MaxPause-(s.now()-s.since))
 	if bound <= 0 {
@@ -217,15 +213,10 @@ func (s *stop) gather() {
 		return
 	}
 	g := s.gatherer
-	g.Budget = snapshot.Budget{Bytes: snapshot.GatherBudget.Bytes, Time: used}
-	g.Used, g.Until = threadTime, time.Now().Add(bound)
+	g.Budget = snapshot.Budget{Bytes: snapshot.GatherBudget.Bytes, Time: bound}
+	g.Read, g.Until = read, time.Now().Add(bound)
 	m, copiers := stoppedMemory{memory: s.memory, table: s.table}, s.opt.ProcessCopiers
-	run := func() {
-		runtime.LockOSThread() // its CPU time counts
-		defer runtime.UnlockOSThread()
-		g.Run(copiers, &m)
-	}
-	switch err := s.copier.do(run, bound+gatherGrace); {
+	switch err := s.copier.do(func() { g.Run(copiers, &m) }, bound+gatherGrace); {
 	case errors.Is(err, errNotInTime):
 		g.End()
 		s.cutShort = true

@@ -39,7 +39,7 @@ type StopOptions struct {
 	Copiers []snapshot.Copier
 	// ProcessCopiers copy what runtimes need of the process as a whole, when all threads are stopped at one instant:
 	// not with TIDs, and not if Rolling. ProcessTime bounds how long that may hold the threads, within MaxPause; 0
-	// means 50 ms of CPU time, and 150 ms where others use the CPU meanwhile.
+	// means what snapshot.GatherRead has for each, some 50 ms, and 150 ms for all.
 	ProcessCopiers []snapshot.ProcessCopier
 	ProcessTime    time.Duration
 	// Core, where it is not nil, is called when all threads are stopped at one instant and were copied: not with TIDs,

@@ -73,7 +73,7 @@ func TestShimCircle(t *testing.T) {
 
 // stopCopy runs a ProcessCopier over memory that has all the time there is, and returns what it copied.
 func stopCopy(c snapshot.ProcessCopier, m snapshot.PieceReader) []mem.Range {
-	g := snapshot.Gatherer{Used: func() time.Duration { return 0 }}
+	g := snapshot.Gatherer{Budget: snapshot.Budget{Bytes: snapshot.GatherBudget.Bytes, Time: time.Hour}}
 	g.Run([]snapshot.ProcessCopier{c}, m)
 	ranges, _ := g.Copied()
 	return ranges
