@@ -66,7 +66,7 @@ func TestSignalStorm(t *testing.T) {
 		t.Errorf("seen %v of the program, %d signal frames, %d of %d stacks short, %d of %d dumps late", seen,
 			signalled, short, stacks, late, dumps)
 	}
-	t.Logf("%d signal frames in %d stacks", signalled, stacks)
+	t.Logf("| dumps: %d stacks, %d signal frames, %d short", stacks, signalled, short)
 	recordStorm(t, r.pid)
 	endStorm(t, r, in)
 }
@@ -153,6 +153,7 @@ func recordStorm(t *testing.T, pid int) {
 			t.Logf("%d ns begin with %q: %s", n, first, stack)
 		}
 	}
+	t.Logf("| record: %d ns, %d cut", total, short)
 	if total < 1e9 || odd > 0 || short > total/100 {
 		t.Errorf("%d ns, of which %d begin with no outermost function and %d are cut", total, odd, short)
 	}
