@@ -37,6 +37,9 @@ func (s *session) compare(t *thread) error {
 	s.settleMisses(t)
 	t.chain = t.truth.chain(t.chain[:0], t.at.pc)
 	s.settleLandings(t)
+	if s.opt.Below != "" && s.isBelow(t, s.opt.Below) {
+		s.report.Below++
+	}
 	if s.opt.TruthOnly {
 		return nil
 	}
@@ -56,6 +59,22 @@ func (s *session) compare(t *thread) error {
 		Truth: slices.Clone(t.chain), Walked: stack.Frames}
 	s.missed(t, m)
 	return s.askPeer(t)
+}
+
+// isBelow reports whether t is in the function of that name, or in what that calls, by the truth.
+func (s *session) isBelow(t *thread, name string) bool {
+	sp := t.space
+	for i, a := range t.chain {
+		is, known := sp.below[a]
+		if !known {
+			is = function(s.names.find(sp.table, a-uint64(min(i, 1)))) == name
+			sp.below[a] = is
+		}
+		if is {
+			return true
+		}
+	}
+	return false
 }
 
 // walk takes a snapshot of the stopped thread and walks it. blind leaves out all registers but PC and SP.

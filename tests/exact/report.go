@@ -65,6 +65,7 @@ type Report struct {
 	Misses  []Miss
 	Odd     int // returns elsewhere than the call came from
 	Signals int // handlers entered
+	Below   int // points of Options.Below
 	Threads int
 	Status  string // how the program ended
 	Peer    PeerReport
@@ -103,6 +104,9 @@ func (r *Report) Missed(allowed ...string) int {
 func (r *Report) Print(w io.Writer) {
 	fmt.Fprintf(w, "steps %d points %d exact %d ahead %d fraction %.6f threads %d signals %d odd returns %d %s\n",
 		r.Steps, r.Points, r.Exact, r.Ahead, r.Fraction(), r.Threads, r.Signals, r.Odd, r.Status)
+	if r.Below > 0 {
+		fmt.Fprintf(w, "  %8d  points below the function asked for\n", r.Below)
+	}
 	for _, c := range slices.Sorted(maps.Keys(r.ByCause)) {
 		fmt.Fprintf(w, "  %8d  %s\n", r.ByCause[c], c)
 	}

@@ -22,6 +22,7 @@ type Options struct {
 	Limit  time.Duration // end so long after the first point; 0 is no limit
 	Inject int           // send SIGUSR1 at each Inject-th instruction, once a handler is installed; 0 never
 	Fixed  bool          // without address space randomisation
+	NoVDSO bool          // hide the vDSO, whose clock is read again if a tick came meanwhile: stepped slowly, for ever
 	Loaded bool          // begin at the program's entry, behind the dynamic linker; on amd64 alone
 	Dir    string        // working directory; "" is the caller's
 	Keep   int           // misses kept for each symbol and cause; 0 is 2
@@ -34,6 +35,8 @@ type Options struct {
 	// TruthOnly walks nothing: points are counted, and the truth's own consistency is all
 	// that is reported.
 	TruthOnly bool
+	// Below is a function whose points, and those in what it calls, are counted apart.
+	Below string
 	// Peer is a command that prints the stack of the process whose id is appended to it, as
 	// `eu-stack -p`; PeerEvery says at which points it runs. See peer.go.
 	Peer      []string
@@ -131,14 +134,38 @@ func (s *session) kill() {
 // errEnough ends the loop when Options.Max or Options.Limit is reached.
 var errEnough = errors.New("enough points")
 
+// stop is one wait result.
+type stop struct {
+	tid    int
+	status unix.WaitStatus
+}
+
+// loop handles what threads do, by turns: the kernel looks at them in the same order each time, so that the first one,
+// where it goes on at once, would be all that it tells of.
 func (s *session) loop() error {
+	var stops []stop
 	for len(s.threads) > 0 {
 		tid, ws, err := wait(-1)
 		if err != nil {
 			return fmt.Errorf("wait: %w", err)
 		}
-		if err := s.changed(tid, ws); err != nil && !errors.Is(err, unix.ESRCH) { // killed meanwhile: its end follows
-			return err
+		stops = append(stops[:0], stop{tid, ws})
+		for len(s.threads) > 1 {
+			tid, ws, ok := poll()
+			if !ok {
+				break
+			}
+			if s.threads[tid] == nil && ws.Stopped() { // its parent's event waits for it
+				s.early[tid] = true
+				continue
+			}
+			stops = append(stops, stop{tid, ws})
+		}
+		for _, stop := range stops {
+			err := s.changed(stop.tid, stop.status)
+			if err != nil && !errors.Is(err, unix.ESRCH) { // killed meanwhile: its end follows
+				return err
+			}
 		}
 	}
 	return nil

@@ -28,11 +28,13 @@ type space struct {
 	walker  *unwind.Walker
 	code    map[uint64]instruction
 	parked  parked
+	below   map[uint64]bool         // see isBelow
 	files   map[string]*module.File // kept over all Sets, so that opening again costs nothing
 }
 
 func newSpace(pid int) *space {
-	return &space{live: live{pid}, wide: true, dirty: true, files: map[string]*module.File{}}
+	return &space{live: live{pid}, wide: true, dirty: true, below: map[uint64]bool{},
+		files: map[string]*module.File{}}
 }
 
 // refresh reads the mappings again. It keeps modules and walker if nothing has changed.

@@ -18,7 +18,9 @@ const (
 	traceOptions = unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK |
 		unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC
 	addrNoRandomize = 0x0040000
-	atEntry         = 9 // AT_ENTRY of getauxval(3)
+	atIgnore        = 1 // AT_IGNORE of getauxval(3), AT_ENTRY, AT_SYSINFO_EHDR
+	atEntry         = 9
+	atSysinfoEHDR   = 33
 )
 
 // start runs argv under ptrace and returns its process id, stopped behind its exec. Its
@@ -52,6 +54,9 @@ func start(argv []string, opt *Options) (int, error) {
 	if err == nil {
 		err = ptrace(unix.PTRACE_SETOPTIONS, pid, 0, traceOptions)
 	}
+	if err == nil && opt.NoVDSO {
+		err = hideVDSO(pid)
+	}
 	if err == nil && opt.Loaded {
 		err = runToEntry(pid)
 	}
@@ -60,6 +65,37 @@ func start(argv []string, opt *Options) (int, error) {
 		return 0, fmt.Errorf("trace %q: %w", argv[0], err)
 	}
 	return pid, nil
+}
+
+// hideVDSO lets a program which is stopped behind its exec not know where the vDSO is, so that it makes system calls in
+// its place. Source: the stack of a new process, System V ABI AMD64 supplement, 3.4.1; it is the same for arm64.
+func hideVDSO(pid int) error {
+	var r unix.PtraceRegs
+	if err := registers(pid, &r); err != nil {
+		return err
+	}
+	const size, most = 8, 1 << 16 // of a word; words
+	memory, at := live{pid}, place(&r).sp+size
+	ends := 2 // of the arguments, and of the environment
+	for range most {
+		v, ok := memory.word(at, size)
+		switch {
+		case !ok:
+			return errors.New("no auxiliary values on its stack")
+		case ends > 0 && v != 0:
+			at += size
+		case ends > 0:
+			at, ends = at+size, ends-1
+		case v == atSysinfoEHDR:
+			_, err := unix.PtracePokeData(pid, uintptr(at), binary.NativeEndian.AppendUint64(nil, atIgnore))
+			return err
+		case v == 0:
+			return nil // there is none
+		default:
+			at += 2 * size
+		}
+	}
+	return errors.New("no end of its auxiliary values")
 }
 
 // entryOf is the address of the first instruction of a program, which the dynamic linker jumps to.
@@ -92,6 +128,12 @@ func wait(tid int) (int, unix.WaitStatus, error) {
 			return got, ws, err
 		}
 	}
+}
+
+// poll is wait for any, false where none has changed.
+func poll() (tid int, ws unix.WaitStatus, ok bool) {
+	tid, err := unix.Wait4(-1, &ws, unix.WALL|unix.WNOTHREAD|unix.WNOHANG, nil)
+	return tid, ws, err == nil && tid > 0
 }
 
 func ptrace(request, tid int, addr, data uintptr) error {

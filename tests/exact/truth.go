@@ -185,9 +185,10 @@ func (t *Truth) isAdjustOverOne(in instruction, after point) bool {
 }
 
 // leaves reports whether the change of SP goes to another stack. A short way down is growth of
-// the same one, however it was computed; hand-written code moves SP by up to 10 KB so.
+// the same one, however it was computed; hand-written code moves SP by up to 10 KB so. A very short one is, whatever is
+// known of what lies there: no stack is left so near to its end.
 func (t *Truth) leaves(in instruction, before, after point) bool {
-	const growth = 32 << 10
+	const growth, align = 32 << 10, 256
 	switch {
 	case in.kind == adjust, in.kind == pop && after.sp == before.sp+t.word,
 		after.sp == before.sp-t.word: // a push
@@ -196,6 +197,8 @@ func (t *Truth) leaves(in instruction, before, after point) bool {
 		return after.sp > t.cur.base
 	case t.ownerAt(before.pc) != 0:
 		return true
+	case before.sp-after.sp < align:
+		return false
 	}
 	return before.sp-after.sp > growth || t.findParked(after.sp) >= 0
 }

@@ -239,6 +239,26 @@ func TestTruthStackCallToUnknown(t *testing.T) {
 	}
 }
 
+// On the system stack runtime.nanotime1 aligns SP, as it does where it has gone there: that leads to no other stack,
+// also where the thread was seen further down before.
+func TestTruthAlignsOnSystemStack(t *testing.T) {
+	s := newScript()
+	s.calls = func(pc uint64) bool { return pc&^0xf == 0x3000 || pc&^0xf == 0x6000 }
+	s.run(other, 0x2000, 0x7f00)   // the scheduler, of which it is not known how far up its stack goes
+	s.run(other, 0x2001, 0x900000) // to a goroutine, for good
+	s.begun(s.at, 0x9005, true)
+	s.call(0x3000)               // systemstack
+	s.run(other, 0x3001, 0x8100) // to the system stack
+	s.call(0x4000)
+	s.run(adjust, 0x4001, 0x8010)
+	s.call(0x6000) // nanotime1
+	s.follow(t, []scriptStep{
+		{"aligns", func() { s.run(other, 0x6001, 0x7fe0) }, []uint64{0x6001, 0x4006, 0x3006, 0x2006, 0x9005}},
+		{"back", func() { s.run(other, 0x6002, 0x8008) }, []uint64{0x6002, 0x4006, 0x3006, 0x2006, 0x9005}},
+		{"returns", func() { s.run(ret, 0x4006, 0x8010) }, []uint64{0x4006, 0x3006, 0x2006, 0x9005}},
+	})
+}
+
 // A goroutine fills its stack, which goes elsewhere meanwhile; another one begins where it was; C that it calls calls
 // back.
 func TestTruthGoroutines(t *testing.T) {

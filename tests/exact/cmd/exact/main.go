@@ -27,11 +27,13 @@ func main() {
 	flag.IntVar(&opt.Inject, "inject", 0, "send SIGUSR1 at each `N`-th instruction once a handler is installed")
 	flag.IntVar(&opt.Keep, "keep", 2, "misses to print for each place")
 	flag.BoolVar(&opt.Fixed, "fixed", false, "without address space randomisation")
+	flag.BoolVar(&opt.NoVDSO, "no-vdso", false, "hide the vDSO, whose clock has a loop")
 	flag.BoolVar(&opt.Blind, "blind", false, "walk from PC and SP alone")
 	flag.StringVar(&opt.Tunables, "tunables", os.Getenv("GLIBC_TUNABLES"), "the program's GLIBC_TUNABLES")
 	flag.BoolVar(&opt.TruthOnly, "truth-only", false, "walk nothing, check the truth alone")
 	flag.IntVar(&opt.PeerEvery, "peer-every", 1000, "ask the peer at each `N`-th point")
-	strict := flag.Bool("strict", false, "fail if a miss has no known cause, or nothing was compared")
+	flag.StringVar(&opt.Below, "below", "", "count the points in this `function` and in what it calls")
+	strict := flag.Bool("strict", false, "fail if a miss has no known cause, or nothing was compared, or not -below")
 	peer := flag.String("peer", "", "compare also with this `command`, to which the process id is appended")
 	flag.Parse()
 	opt.Peer = strings.Fields(*peer)
@@ -53,6 +55,9 @@ func run(argv []string, opt exact.Options, strict bool) error {
 	report.Print(os.Stdout)
 	if n := report.ByCause[exact.Unexplained]; err == nil && strict && (n > 0 || report.Points == 0) {
 		return fmt.Errorf("%d of %d points differ from the truth, and nothing explains it", n, report.Points)
+	}
+	if err == nil && strict && opt.Below != "" && report.Below == 0 {
+		return fmt.Errorf("no point is in %s or below it", opt.Below)
 	}
 	return err
 }
