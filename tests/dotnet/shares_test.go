@@ -16,7 +16,7 @@ import (
 
 // TestShares: methods have the shares of CPU time that the program counts itself.
 func TestShares(t *testing.T) {
-	for _, version := range append(folders(), singleFiles()...) {
+	for _, version := range harness.Sharers(append(singleFiles(), folders()...)) {
 		t.Run(version, func(t *testing.T) {
 			pid, said := harness.StartShares(t, sharesIn(t, version))
 			harness.CompareShares(t, pid, said)

@@ -70,7 +70,19 @@ func StartShares(t testing.TB, cmd *exec.Cmd) (pid int, said func() Shares) {
 }
 
 // sharesTime is how long [CompareShares] records.
-var sharesTime = flag.Duration("shares", 4*time.Second, "how long TestShares records")
+var sharesTime = flag.Duration("shares", brief, "how long TestShares records; longer: and in all versions")
+
+// brief is how long each run records.
+const brief = 4 * time.Second
+
+// Sharers are those of a sorted list of programs that are recorded: the last one, where nobody asked for longer
+// recordings.
+func Sharers[T any](all []T) []T {
+	if *sharesTime > brief || len(all) == 0 {
+		return all
+	}
+	return all[len(all)-1:]
+}
 
 // CompareShares records a process, and compares what the recording says of the CPU time of its functions with what the
 // program says itself, by its own clock. A sample counts for the innermost of these functions. No share may be 2 points

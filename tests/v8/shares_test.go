@@ -178,7 +178,7 @@ func recordedShares(p *profile.Profile) shares {
 // TestShares: functions have the shares of CPU time that the script counts itself. All of node's work is in one thread
 // then, so that the time of the process is that of the functions.
 func TestShares(t *testing.T) {
-	for _, version := range harness.Last(versions(t)) {
+	for _, version := range harness.Sharers(versions(t)) {
 		t.Run(version, func(t *testing.T) {
 			path, err := filepath.Abs(filepath.Join(scripts, "shares.js"))
 			if err != nil {
