@@ -75,7 +75,9 @@ func (x *truth) compare(s *profile.Stack) (verdict, string) {
 func rebuilt(f profile.Frame) bool { return strings.Contains(f.Note, "V8 is replacing their frame") }
 
 // unsureOf reports whether it is not sure which line f is at.
-func unsureOf(f *profile.Frame) bool { return strings.Contains(f.Note, "positions") }
+func unsureOf(f *profile.Frame) bool {
+	return strings.Contains(f.Note, "positions") || strings.Contains(f.Note, "gives this code up")
+}
 
 // checkStack: of all frames with a file but the innermost function and line are those that the script knows; of that
 // the function alone, which goes on meanwhile.

@@ -1,6 +1,7 @@
 package v8
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/fpstack/fpstack/unwind"
@@ -14,6 +15,8 @@ const (
 	// nearNote is said where V8 keeps no table of positions, and the code can be given up at places in several lines
 	// around.
 	nearNote = "V8 keeps few positions of this code: the line is that of the last one known before"
+	// givenUpNote is said where code that V8 gives up returns to an exit, and the lists of its version are not read.
+	givenUpNote = "V8 gives this code up: the line is the function's first, and inlined calls may be missing"
 	// maglevNote is said where what V8 keeps cannot be read.
 	maglevNote = "V8 keeps few positions of this code: the line may be an earlier one, and inlined calls are missing"
 )
@@ -43,7 +46,9 @@ func (r *Runtime) optimized(a *activation, c *code, f *function, v *view.View) (
 		return 0, err
 	}
 	calls, err := r.calls(a, c, v)
-	if err != nil {
+	if errors.Is(err, errAtExit) {
+		return r.noted(f, t, givenUpNote, v)
+	} else if err != nil {
 		return 0, err
 	}
 	if len(calls) == 0 {
@@ -93,6 +98,9 @@ func (r *Runtime) calls(a *activation, c *code, v *view.View) ([]inlined, error)
 			}
 		}
 	}
+	if mapErr != nil && isExit(h, c, offset, a) {
+		return nil, errAtExit
+	}
 	position, ok := r.lookup(c.Positions, offset, v)
 	if !ok && mapErr == nil && c.Kind == heap.Maglev {
 		return r.around(codes, offset, h), nil
@@ -118,6 +126,18 @@ func (r *Runtime) calls(a *activation, c *code, v *view.View) ([]inlined, error)
 		calls = withBuiltins(codes, h, calls)
 	}
 	return calls, nil
+}
+
+var errAtExit = errors.New("the code is given up, and what its exits belong to is not read")
+
+// isExit reports whether a's PC, at offset, leads to an exit of c, of which the table of positions says nothing: it has
+// the line of what lies before the exits.
+func isExit(h heap.Heap, c *code, offset int, a *activation) bool {
+	if !a.interrupted && !a.deoptimizes {
+		offset++ // the return address
+	}
+	exits, err := h.ExitsOf(c.Code)
+	return err == nil && offset >= exits
 }
 
 // deoptAt is the number of the deoptimisation that says which functions run at a's PC.

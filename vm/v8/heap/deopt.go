@@ -52,6 +52,36 @@ func (d *Deopts) Size() int {
 	return 8*len(d.translations) + len(d.table) + 8*(len(d.literals)+len(d.bytecodes))
 }
 
+// exitStart is where the exits begin, words behind the inlining positions.
+const exitStart = 1
+
+// ExitsOf is where the exits of c begin, bytes from its start, also where DeoptsOf does not know the lists of a
+// version.
+func (h Heap) ExitsOf(c Code) (int, error) {
+	data, err := h.deoptData(c.Deopt)
+	if err != nil {
+		return 0, err
+	}
+	at := int(h.Deopt.Inlining) + exitStart
+	if data.n <= at {
+		return 0, fmt.Errorf("%w: deoptimisation data of %d words", ErrMoved, data.n)
+	}
+	words, err := h.words(data.at, h.ArrayData, at+1)
+	if err != nil {
+		return 0, err
+	}
+	return exitsIn(words, &h, c)
+}
+
+// exitsIn is the word of deoptimisation data that says where the exits of c begin.
+func exitsIn(words []Tagged, h *Heap, c Code) (int, error) {
+	exits, ok := words[int(h.Deopt.Inlining)+exitStart].Int()
+	if !ok || exits < 0 || exits > c.Size {
+		return 0, fmt.Errorf("%w: exits at %#x of code of %#x bytes", ErrMoved, exits, c.Size)
+	}
+	return exits, nil
+}
+
 // DeoptsOf reads those of c.
 func (h Heap) DeoptsOf(c Code) (*Deopts, error) {
 	format := h.translations()
@@ -62,7 +92,7 @@ func (h Heap) DeoptsOf(c Code) (*Deopts, error) {
 	if err != nil {
 		return nil, err
 	}
-	const translation, exitStart, behindInlining, entry = 0, 1, 4, 3
+	const translation, behindInlining, entry = 0, 4, 3
 	first := int(h.Deopt.Inlining) + behindInlining
 	count := (data.n - first) / entry
 	if data.n < first || count > maxExits {
@@ -74,9 +104,8 @@ func (h Heap) DeoptsOf(c Code) (*Deopts, error) {
 	}
 	d := &Deopts{translations: make([]int, count), format: format, tables: map[Tagged][]byte{},
 		functions: map[Tagged]Shared{}, frames: map[int][]Place{}}
-	exits, ok := words[int(h.Deopt.Inlining)+exitStart].Int()
-	if d.exits = exits; !ok || exits < 0 || exits > c.Size {
-		return nil, fmt.Errorf("%w: exits at %#x of code of %#x bytes", ErrMoved, exits, c.Size)
+	if d.exits, err = exitsIn(words, &h, c); err != nil {
+		return nil, err
 	}
 	for i := range count {
 		at, ok := words[first+entry*i+1].Int()
