@@ -104,6 +104,36 @@ func TestEnteredWithZero(t *testing.T) {
 	}
 }
 
+// What is known to begin a little behind the entry of a program is not the outermost function.
+func TestBehindEntry(t *testing.T) {
+	const entry, other, leaf = codeBase + 0x800, codeBase + 0x820, codeBase + 0x880
+	for _, tc := range []struct {
+		name      string
+		functions unwind.Functions
+		want      string
+	}{
+		{"nothing says so", nil, "0x10880(context) 0x10828(code) root"},
+		{"a symbol does", oneFunction{other, other + 0x20}, "0x10880(context) 0x10828(code) 0x10804(code) root"},
+	} {
+		d := newDrawn(regs.ARM64)
+		for i := range d.code {
+			d.code[i] = 0 // udf
+		}
+		d.tables = &ehFrame{order: d.arch.Order, entryPoint: entry}
+		d.tables.fde(d.tables.cie("zR", 30, defCFA, 31, 0), 0x10100, 16)
+		d.functions = tc.functions
+		d.callTo(0x804, 0x820)
+		d.putARM64(0x820, armRecord).putARM64(0x880, armLoop)
+		d.callTo(0x828, 0x880)
+		d.stack.Word(0).Word(entry + 4)
+		s := d.walk(t, unwind.Options{}, map[regs.Reg]uint64{regs.ARM64PC: leaf, regs.ARM64SP: stackBase + 0x1000,
+			regs.ARM64FP: 0, regs.ARM64LR: other + 8})
+		if got := show(s); got != tc.want {
+			t.Errorf("%s: got %s (%v), want %s", tc.name, got, s.Err, tc.want)
+		}
+	}
+}
+
 // Where glibc's swapcontext runs, x30 holds a place in it, and its return address is in the context that it writes: its
 // table says x30 all the same.
 func TestReturnAddressIsKept(t *testing.T) {

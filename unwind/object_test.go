@@ -13,6 +13,8 @@ import (
 type ehFrame struct {
 	order binary.ByteOrder
 	data  []byte
+	// entryPoint is where the program begins, 0 for nowhere.
+	entryPoint uint64
 }
 
 // cie appends a CIE with code alignment 1, data alignment -8 and the return address column ra, and
@@ -59,6 +61,7 @@ func objectOf(a *regs.Arch, code []byte, tables *ehFrame) []byte {
 	copy(b, []byte{0x7f, 'E', 'L', 'F', 2, class, 1})
 	order.PutUint16(b[16:], 2) // ET_EXEC
 	order.PutUint16(b[18:], a.Machine)
+	order.PutUint64(b[24:], tables.entryPoint)
 	order.PutUint64(b[32:], 64) // e_phoff
 	order.PutUint64(b[40:], uint64(sectionsAt))
 	order.PutUint16(b[54:], 56)

@@ -191,7 +191,7 @@ func (c *cursor) fillRow(s *site, lookup mem.Addr) {
 	default:
 		c.fixBetweenCalls(s, v)
 	}
-	s.entry = s.row == nil && isEntry(m, v)
+	s.entry = s.row == nil && isEntry(m, v) && !c.isBehindEntry(m, v)
 }
 
 // inFile reports whether the file of m holds the code at a.
@@ -318,6 +318,15 @@ const entryStub = 80
 func isEntry(m *module.Module, v module.Vaddr) bool {
 	e := m.Entry()
 	return m.Err == nil && e != 0 && v >= e && v < e+entryStub
+}
+
+// isBehindEntry reports whether v, near the entry of m, is in a function that is known to begin behind that.
+func (c *cursor) isBehindEntry(m *module.Module, v module.Vaddr) bool {
+	if c.w.functions == nil {
+		return false
+	}
+	start, _, ok := c.w.functions.Bounds(m, v)
+	return ok && start > m.Entry()
 }
 
 const uncalledNote = "no call before the return address"
