@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Shares are functions, by the names that recordings show, with the CPU time that each took, in any unit.
+// Shares are functions, by the names that recordings show, with the CPU time that each took, in nanoseconds.
 type Shares map[string]float64
 
 // Said are the shares in the last whole line "shares NAME NANOSECONDS…" of a file that a program writes; none before
@@ -114,12 +114,12 @@ func CompareShares(t testing.TB, pid int, said func() Shares) {
 	if all == 0 {
 		t.Fatalf("no sample has one of %v:\n%s", truth, text)
 	}
-	n := d.Seconds() * rate / 2 // samples, as many at least
+	n := truth.sum() / 1e9 * rate / 2 // samples, as many at least: of a program that others leave a CPU
 	var line strings.Builder
 	most := 0.0
 	for name, v := range truth {
 		got, want := 100*found[name]/all, 100*v/truth.sum()
-		allowed := max(2, 400*math.Sqrt(got*(100-got)/100/100/n))
+		allowed := max(2, 400*math.Sqrt(want*(100-want)/100/100/n))
 		fmt.Fprintf(&line, "; %s %.2f, is %.2f", name, got, want)
 		most = max(most, math.Abs(got-want))
 		if math.Abs(got-want) > allowed {
