@@ -83,22 +83,25 @@ func (r *Runtime) entryARM64(b *builtin, v module.Vaddr, _ bool) *cfi.Row {
 func (r *Runtime) entryHoldingARM64(v module.Vaddr) *builtin {
 	const most = 128 * instruction              // it has some 70
 	const first, signs = 0x6dbf3fee, 0xd503233f // stp d14, d15, [sp, #-16]!; paciasp
+	at := func(v module.Vaddr) (i arm64.Inst, ok bool) {
+		code, _ := r.m.Text(v)
+		if ok = len(code) >= instruction; ok {
+			i = arm64.Word(code)
+		}
+		return i, ok
+	}
 	v -= v % instruction
 	start := v
 	for {
-		code, ok := r.m.Text(start)
-		if !ok || v-start >= most {
-			return nil
-		}
-		i := arm64.Word(code)
+		i, ok := at(start)
 		if i == first {
 			break
-		} else if i == arm64.Ret && start != v || start < instruction {
+		} else if !ok || v-start >= most || i == arm64.Ret && start != v || start < instruction {
 			return nil
 		}
 		start -= instruction
 	}
-	if code, ok := r.m.Text(start - instruction); ok && arm64.Word(code) == signs {
+	if i, _ := at(start - instruction); i == signs {
 		start -= instruction
 	}
 	b := &builtin{start: start, end: v + instruction, name: "JSEntry", kind: entryFromC, prologue: -1}

@@ -176,6 +176,22 @@ func TestUnnamedEntryARM64(t *testing.T) {
 			t.Errorf("instruction %d: got %+v, want %+v; %v, %v", i, got, want, err, err2)
 		}
 	}
+	// Code that ends inside of an instruction, and an address that nothing is at.
+	end := module.Vaddr(a.start) + module.Vaddr(4*len(jsEntryARM64))
+	for _, size := range []int{1, 2, 3} {
+		short := append(bytesOf(jsEntryARM64), make([]byte, size)...)
+		m, err := module.NewFile(&module.File{Data: harness.Object(elf.EM_AARCH64, drawnAt, short, 0),
+			Close: func() error { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		unnamed.m = m
+		for _, v := range []module.Vaddr{end, end + 4, 0, 3} {
+			if b := unnamed.port.entryHolding(unnamed, v); b != nil {
+				t.Errorf("%d bytes behind the code: %+v at %#x", size, b, uint64(v))
+			}
+		}
+	}
 	for _, other := range [][]uint32{interpretedARM64, recordARM64} {
 		r, _, a := drawnARM64(t, "NoFrame", 0, other)
 		r.builtins.list = nil

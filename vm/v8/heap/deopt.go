@@ -62,11 +62,7 @@ func (h Heap) ExitsOf(c Code) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	at := int(h.Deopt.Inlining) + exitStart
-	if data.n <= at {
-		return 0, fmt.Errorf("%w: deoptimisation data of %d words", ErrMoved, data.n)
-	}
-	words, err := h.words(data.at, h.ArrayData, at+1)
+	words, err := h.words(data.at, h.ArrayData, min(data.n, max(0, int(h.Deopt.Inlining)+exitStart+1)))
 	if err != nil {
 		return 0, err
 	}
@@ -75,7 +71,11 @@ func (h Heap) ExitsOf(c Code) (int, error) {
 
 // exitsIn is the word of deoptimisation data that says where the exits of c begin.
 func exitsIn(words []Tagged, h *Heap, c Code) (int, error) {
-	exits, ok := words[int(h.Deopt.Inlining)+exitStart].Int()
+	at := int(h.Deopt.Inlining) + exitStart
+	if at < 0 || at >= len(words) {
+		return 0, fmt.Errorf("%w: deoptimisation data of %d words", ErrMoved, len(words))
+	}
+	exits, ok := words[at].Int()
 	if !ok || exits < 0 || exits > c.Size {
 		return 0, fmt.Errorf("%w: exits at %#x of code of %#x bytes", ErrMoved, exits, c.Size)
 	}
